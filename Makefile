@@ -1,0 +1,79 @@
+# Every target works on a bare clone: what it needs is installed first, into
+# .venv and .tools.
+
+PORT   ?= 8080
+PYTHON ?= python3
+ARGS   ?=
+
+BIN   := .venv/bin
+STAMP := .venv/.installed
+
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := install
+.PHONY: install up test check format lock bench clean help
+
+install: $(STAMP) ## build .venv from requirements.lock
+	@:
+
+up: $(STAMP) ## run everything, with demo data, at http://localhost:$(PORT)
+	@$(BIN)/fairlane up --demo --port $(PORT) $(ARGS)
+
+test: $(STAMP) ## run the tests; ARGS="-k claim -x" goes to pytest
+	@$(BIN)/pytest $(ARGS)
+
+check: $(STAMP) ## format, lint and types, as CI sees them
+	@$(BIN)/ruff format --quiet --check . || { echo "run: make format"; exit 1; }
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy --no-error-summary
+
+format: $(STAMP) ## lay out the code and mend what can be mended
+	@$(BIN)/ruff check --quiet --fix-only .
+	@$(BIN)/ruff format --quiet .
+
+bench: $(STAMP) ## throughput, latency and fairness in one table
+	@$(BIN)/fairlane bench $(ARGS)
+
+lock: ## compile requirements.lock anew; ARGS=--upgrade takes the newest versions
+	@$(find_uv); test -n "$$uv" || { echo "make lock needs uv"; exit 1; }; \
+	$$uv pip compile --quiet --universal --generate-hashes --all-extras --group dev \
+	  --python-version 3.11 --no-emit-index-url --custom-compile-command "make lock" \
+	  --output-file requirements.lock pyproject.toml $(ARGS)
+
+clean: ## remove what make and the tools have made; your data in .fairlane stays
+	@rm -rf .venv .tools build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# Sets $uv to a uv: the one on PATH, or one put into .tools, or nothing.
+# `pip install --target` is allowed where PEP 668 forbids a plain install, and
+# needs no ensurepip. A home that cannot be written moves the cache here too.
+define find_uv
+uv=$$(command -v uv || true); \
+if [ -z "$$uv" ]; then \
+  test -x .tools/bin/uv || $(PYTHON) -m pip install --quiet --no-warn-script-location \
+    --disable-pip-version-check --root-user-action=ignore --target .tools uv >/dev/null 2>&1 || true; \
+  test -x .tools/bin/uv && uv=.tools/bin/uv; \
+fi; \
+test -w "$$HOME" || export UV_CACHE_DIR="$$PWD/.tools/cache"
+endef
+
+# The stamp is newer than the lock and pyproject.toml when all is installed, so
+# a second run asks nothing of the network.
+$(STAMP): requirements.lock pyproject.toml
+	@echo "installing into .venv ..."
+	@set -e; $(find_uv); \
+	if [ -n "$$uv" ]; then \
+	  $$uv venv --quiet --allow-existing .venv; \
+	  $$uv pip sync --quiet --python .venv/bin/python --require-hashes requirements.lock; \
+	  $$uv pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation -e .; \
+	else \
+	  $(PYTHON) -m venv .venv || { \
+	    echo "neither uv nor venv could be had; install uv, or: apt install python3-venv"; exit 1; }; \
+	  .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \
+	    -r requirements.lock; \
+	  .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
+	    --no-build-isolation -e .; \
+	fi
+	@touch $(STAMP)

@@ -1,0 +1,52 @@
+"""Fairlane: a multi-tenant job platform on Python and PostgreSQL."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fairlane import errors
+    from fairlane.app import Fairlane
+    from fairlane.client.request import Request
+    from fairlane.context import JobContext
+    from fairlane.job import Enqueued, Job, JobStatus
+    from fairlane.outcome import Fail, Snooze
+    from fairlane.task import Task
+
+__all__ = [
+    "Enqueued",
+    "Fail",
+    "Fairlane",
+    "Job",
+    "JobContext",
+    "JobStatus",
+    "Request",
+    "Snooze",
+    "Task",
+    "errors",
+]
+
+# A name brings its module when it is asked for: `fairlane --help` needs no database driver.
+_HOMES = {
+    "Enqueued": "fairlane.job",
+    "Fail": "fairlane.outcome",
+    "Fairlane": "fairlane.app",
+    "Job": "fairlane.job",
+    "JobContext": "fairlane.context",
+    "JobStatus": "fairlane.job",
+    "Request": "fairlane.client.request",
+    "Snooze": "fairlane.outcome",
+    "Task": "fairlane.task",
+}
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name in _HOMES:
+            return getattr(import_module(_HOMES[name]), name)
+        if name == "errors":
+            return import_module("fairlane.errors")
+        raise AttributeError(f"module 'fairlane' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,269 @@
+"""Fairlane: the handle a user holds; @app.job makes tasks of functions."""
+
+import asyncio
+import dataclasses
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import Any, ParamSpec, Self, TypedDict, TypeVar, Unpack
+from uuid import UUID
+
+from fairlane import config
+from fairlane.client.producer import Producer, Send
+from fairlane.client.request import Request, an_object, encoded
+from fairlane.client.verbs import Verbs
+from fairlane.config import Settings
+from fairlane.core import json
+from fairlane.core.calls import Call
+from fairlane.core.connect import Record
+from fairlane.database import database
+from fairlane.job import Enqueued
+from fairlane.signature import TaskInvalid
+from fairlane.task import Options, Seconds, Task, path_of, version_order
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+
+class EnqueueOptions(TypedDict, total=False):
+    """What may be said about any job; see Task.enqueue."""
+
+    version: str | None
+    queue: str | None
+    priority: int | None
+    scheduled_for: datetime | timedelta | None
+    dedupe_key: str | None
+    concurrency_key: str | None
+    correlation_id: str | None
+    max_attempts: int | None
+    id: UUID | str | None
+
+
+class Fairlane(Verbs):
+    """An application's tasks and its way to the database.
+
+    The database is `database_url`, FAIRLANE_DATABASE_URL, DATABASE_URL, or the embedded server
+    that `fairlane up` runs. Nothing is connected before the first use.
+    """
+
+    def __init__(
+        self, database_url: str | None = None, *, settings: Settings | None = None
+    ) -> None:
+        self.tasks: dict[tuple[str, str], Task[..., Any]] = {}  # by key and version
+        self._database_url = database_url and config.postgres_url("database_url", database_url)
+        self._settings = settings
+        self._producer = Producer(self._url, self.tasks)
+
+    @property
+    def settings(self) -> Settings:
+        """What is in force; the environment and the file are read when first asked for."""
+        if self._settings is None:
+            self._settings = config.load()
+        if self._database_url and self._settings.database_url != self._database_url:
+            self._settings = dataclasses.replace(self._settings, database_url=self._database_url)
+        return self._settings
+
+    # Tasks -----------------------------------------------------------------
+
+    def job(
+        self,
+        key: str,
+        *,
+        version: str = "1",
+        queue: str = "default",
+        timeout: Seconds | None = None,
+        max_attempts: int | None = None,
+        retry_delays: Iterable[Seconds] | None = None,
+        max_running: int | None = None,
+        max_running_per_tenant: int | None = None,
+        starts_per_minute: int | None = None,
+        reuse: bool = False,
+        dead_letter: bool = True,
+        redact: Iterable[str] = (),
+        isolation: str | None = None,
+        memory_mb: int | None = None,
+        description: str | None = None,
+    ) -> Callable[[Callable[P, R]], Task[P, R]]:
+        """Make a function a task that may run as a job. What is None is the queue's to say."""
+        options = Options(
+            key=key,
+            version=version,
+            queue=queue,
+            timeout=timeout,
+            max_attempts=max_attempts,
+            retry_delays=None if retry_delays is None else tuple(retry_delays),
+            max_running=max_running,
+            max_running_per_tenant=max_running_per_tenant,
+            starts_per_minute=starts_per_minute,
+            reuse=reuse,
+            dead_letter=dead_letter,
+            redact=(redact,) if isinstance(redact, str) else tuple(redact),
+            isolation=isolation,
+            memory_mb=memory_mb,
+            description=description,
+        )
+
+        def decorate(function: Callable[P, R]) -> Task[P, R]:
+            task = Task(self, function, options)
+            if other := self.tasks.get((key, version)):
+                raise TaskInvalid(
+                    f'two tasks are "{key}" version {version}: {path_of(other.function)} and '
+                    f"{path_of(function)}; give one another key or version"
+                )
+            self.tasks[key, version] = task
+            return task
+
+        return decorate
+
+    def check_tasks(self) -> None:
+        """Refuse a task that a process of its own could not find."""
+        for task in self.tasks.values():
+            path = path_of(task.function)
+            if task.isolation == "process" and "<locals>" in path:
+                raise TaskInvalid(
+                    f'task "{task.key}": isolation="process" needs a function at the top of its '
+                    f"module, not {path}"
+                )
+
+    async def register(self) -> dict[tuple[str, str], str]:
+        """Define the tasks in the database: which were created, changed, or the same."""
+        return await self.register_through(self.ask)
+
+    def register_sync(self) -> dict[tuple[str, str], str]:
+        return self.wait(self.register())
+
+    async def register_through(self, send: Send) -> dict[tuple[str, str], str]:
+        """The same, through a connection that the caller has."""
+        return await self._producer.define(send)
+
+    # Enqueueing ------------------------------------------------------------
+
+    async def enqueue(
+        self,
+        key: str,
+        payload: Mapping[str, Any] | None = None,
+        *,
+        tenant: str,
+        connection: Any = None,
+        **options: Unpack[EnqueueOptions],
+    ) -> Enqueued:
+        """Enqueue a job of any definition, this application's or not; see Task.enqueue."""
+        return await self.send(self._request(key, payload, tenant, options), connection)
+
+    def enqueue_sync(
+        self,
+        key: str,
+        payload: Mapping[str, Any] | None = None,
+        *,
+        tenant: str,
+        connection: Any = None,
+        **options: Unpack[EnqueueOptions],
+    ) -> Enqueued:
+        """The same, for code without an event loop."""
+        return self.send_sync(self._request(key, payload, tenant, options), connection)
+
+    async def enqueue_many(
+        self, items: Iterable[Request | Mapping[str, Any]], *, connection: Any = None
+    ) -> list[Enqueued]:
+        """Enqueue many jobs in one round trip, all or none.
+
+        An item is what `task.request` makes, or a dict in the names of the API: `definition_key`,
+        `tenant`, `payload`, and what Task.enqueue takes as options.
+        """
+        return await self._producer.send(self._checked_all(items), connection)
+
+    def enqueue_many_sync(
+        self, items: Iterable[Request | Mapping[str, Any]], *, connection: Any = None
+    ) -> list[Enqueued]:
+        """The same, for code without an event loop."""
+        return self._producer.send_sync(self._checked_all(items), connection)
+
+    async def send(self, request: Request, connection: Any = None) -> Enqueued:
+        """Enqueue what `task.request` made."""
+        return (await self._producer.send([self._checked(request)], connection))[0]
+
+    def send_sync(self, request: Request, connection: Any = None) -> Enqueued:
+        """The same, for code without an event loop."""
+        return self._producer.send_sync([self._checked(request)], connection)[0]
+
+    def _request(
+        self, key: str, payload: Mapping[str, Any] | None, tenant: str, options: EnqueueOptions
+    ) -> Request:
+        given = {} if payload is None else payload
+        return Request(definition_key=key, payload=given, tenant=tenant, **options)
+
+    def _checked_all(self, items: Iterable[Request | Mapping[str, Any]]) -> list[Request]:
+        return [self._checked(Request.of(item)) for item in items]
+
+    def _checked(self, request: Request) -> Request:
+        """The request with its payload validated, by the task if it is one of ours."""
+        if request.body is not None:
+            return request
+        what = f'"{request.definition_key}"'
+        payload = an_object(what, request.payload)
+        version = request.version
+        if task := self._task(request.definition_key, version):
+            payload, version = task.signature.payload(payload), task.version
+        else:
+            json.check(payload, f"the payload of {what}")
+        body = encoded(what, payload, self.settings.payload_limit)
+        return dataclasses.replace(request, payload=payload, version=version, body=body)
+
+    def _task(self, key: str, version: str | None) -> Task[..., Any] | None:
+        """Ours of this key; the newest if no version is named."""
+        if version is not None:
+            return self.tasks.get((key, version))
+        ours = [task for task in self.tasks.values() if task.key == key]
+        return max(ours, key=lambda task: version_order(task.version), default=None)
+
+    # Opening and closing ---------------------------------------------------
+
+    async def open(self) -> None:
+        """Connect now, so that a database that is not there shows at the start."""
+        await self._producer.pools.open()
+
+    async def close(self) -> None:
+        """Close the connections of this event loop and of the sync calls."""
+        await self._producer.pools.close()
+        if self._producer.portal.is_open:
+            await asyncio.to_thread(self._producer.portal.close)
+
+    def close_sync(self) -> None:
+        """Close the connections of the sync calls."""
+        self._producer.portal.close()
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    # What the verbs stand on -----------------------------------------------
+
+    async def ask(self, call: Call) -> list[Record]:
+        return await self._producer.pools.send(call)
+
+    def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        return self._producer.portal.run(coroutine)
+
+    @contextmanager
+    def _sending_through(self, producer: Producer) -> Iterator[None]:
+        """For tests: another way to the database, or to none, for as long as the block lasts."""
+        before, self._producer = self._producer, producer
+        try:
+            yield
+        finally:
+            self._producer = before
+
+    def _url(self) -> str:
+        # The embedded server is joined, not started, so leaving the block stops nothing.
+        with database(self.settings, start=False) as url:
+            return url

@@ -1,0 +1,234 @@
+"""`fairlane jobs`: look at jobs, cancel them, run them again, ask why they wait."""
+
+from typing import Any
+from uuid import UUID
+
+import click
+
+from fairlane.cli import params
+from fairlane.cli.render import ago, print_fields, print_json, print_more, print_table
+from fairlane.cli.session import Row, Session, value_of, with_database
+
+STATUSES = [
+    "scheduled",
+    "queued",
+    "running",
+    "succeeded",
+    "succeeded_with_errors",
+    "failed",
+    "canceled",
+    "dead_letter",
+]
+
+PAGE = "select array(select fairlane.newest_jobs($1, $2, $3, $4, $5, $6))"
+JOBS = """
+select j.*, d.redact
+  from fairlane.jobs j
+  join fairlane.definition d on d.key = j.definition_key and d.version = j.version
+ where j.id = any ($1)
+ order by j.id desc
+"""
+
+
+@click.group(no_args_is_help=False)
+def jobs() -> None:
+    """See jobs, cancel them, run them again, ask why they wait."""
+
+
+@jobs.command("list")
+@click.option("--tenant")
+@click.option("--status", type=click.Choice(STATUSES))
+@click.option("--queue")
+@click.option("--definition", metavar="KEY")
+@params.page_options
+@params.json_option
+@with_database
+async def list_jobs(
+    db: Session,
+    /,
+    tenant: str | None,
+    status: str | None,
+    queue: str | None,
+    definition: str | None,
+    limit: int,
+    cursor: str | None,
+    as_json: bool,
+) -> None:
+    """List jobs, newest first."""
+    from fairlane.cli.shapes import job as shape
+    from fairlane.cli.shapes import page
+
+    before = None if cursor is None else read_cursor(cursor)
+    ids = await db.value(PAGE, tenant, status, queue, definition, before, limit + 1)
+    following = str(ids[limit - 1]) if len(ids) > limit else None
+    found = [shape(row) for row in await db.fetch(JOBS, ids[:limit])]
+    if as_json:
+        print_json(page(found, following))
+        return
+    now = await db.now()
+    print_table(
+        ["ID", "STATUS", "TENANT", "DEFINITION", "QUEUE", "TRIES", "CREATED", "NOTE"],
+        [
+            [
+                job["short_id"],
+                job["status"],
+                job["tenant"],
+                job["definition_key"],
+                job["queue"],
+                f"{job['attempt_count']}/{job['max_attempts']}",
+                ago(job["created_at"], now),
+                note_of(job),
+            ]
+            for job in found
+        ],
+        empty="no jobs",
+    )
+    print_more(following)
+
+
+@jobs.command()
+@params.argument("job_id", parse=params.job_id)
+@click.option("--message", is_flag=True, help="As the message that a broker would carry.")
+@params.json_option
+@with_database
+async def show(db: Session, /, job_id: UUID, message: bool, as_json: bool) -> None:
+    """Show one job."""
+    from fairlane.cli import shapes
+
+    row = await the_job(db, job_id)
+    if message:
+        print_json(shapes.message(row, app_id="fairlane"))
+    elif as_json:
+        print_json(shapes.job(row))
+    else:
+        await print_job(db, row)
+
+
+@jobs.command()
+@params.argument("job_id", parse=params.job_id)
+@click.option("--reason", help="Kept with the job.")
+@params.json_option
+@with_database
+async def cancel(db: Session, /, job_id: UUID, reason: str | None, as_json: bool) -> None:
+    """Cancel a job: at once while it waits; a running one is asked to stop."""
+    from fairlane.cli.shapes import job as shape
+    from fairlane.core import calls
+
+    status = value_of(await db.change(calls.cancel(job_id, reason)))
+    if as_json:
+        print_json(shape(await the_job(db, job_id)))
+    else:
+        asked = status == "running"
+        click.echo("asked its worker to stop it" if asked else "canceled")
+
+
+@jobs.command()
+@params.argument("job_id", parse=params.job_id)
+@params.json_option
+@with_database
+async def retry(db: Session, /, job_id: UUID, as_json: bool) -> None:
+    """Run a finished job again, as a new job; prints the new id."""
+    from fairlane.cli.shapes import job as shape
+    from fairlane.core import calls
+
+    new_id = value_of(await db.change(calls.retry(job_id)))
+    if as_json:
+        print_json(shape(await the_job(db, new_id)))
+    else:
+        click.echo(new_id)
+
+
+@jobs.command()
+@params.argument("job_id", parse=params.job_id)
+@params.json_option
+@with_database
+async def attempts(db: Session, /, job_id: UUID, as_json: bool) -> None:
+    """Show what became of each try of a job."""
+    from fairlane.cli.shapes import page
+    from fairlane.cli.wait import gist
+
+    await the_job(db, job_id)
+    rows = await db.fetch(
+        "select attempt, outcome, worker, started_at, finished_at, error "
+        "from fairlane.attempts where job_id = $1 order by attempt",
+        job_id,
+    )
+    if as_json:
+        print_json(page(rows))
+        return
+    now = await db.now()
+    print_table(
+        ["ATTEMPT", "OUTCOME", "WORKER", "STARTED", "SECONDS", "ERROR"],
+        [
+            [
+                row["attempt"],
+                row["outcome"],
+                row["worker"],
+                ago(row["started_at"], now),
+                f"{((row['finished_at'] or now) - row['started_at']).total_seconds():.1f}",
+                gist(row["error"]) or "-",
+            ]
+            for row in rows
+        ],
+        empty="no attempts yet",
+    )
+
+
+@jobs.command()
+@params.argument("job_id", parse=params.job_id)
+@params.json_option
+@with_database
+async def explain(db: Session, /, job_id: UUID, as_json: bool) -> None:
+    """Say why a job is where it is."""
+    found = await db.value("select fairlane.explain($1)", job_id)
+    # The answer first; jsonb keeps no order.
+    why = {name: found.pop(name) for name in ("id", "status", "reason", "detail")} | found
+    if as_json:
+        print_json(why)
+    else:
+        print_fields(why)
+
+
+async def the_job(db: Session, job_id: UUID) -> Row:
+    from fairlane.cli.wait import JOB
+    from fairlane.errors import JobNotFound
+
+    rows = await db.fetch(JOB, job_id)
+    if not rows:
+        raise JobNotFound(f"job {job_id} is not there: the id is wrong, or its retention is over")
+    return rows[0]
+
+
+async def print_job(db: Session, row: Row) -> None:
+    from fairlane.cli.shapes import job as shape
+
+    now = await db.now()
+    job = shape(row)
+    times = ("created_at", "scheduled_for", "queued_at", "started_at", "finished_at")
+    for name in times:
+        if job[name] is not None:
+            job[name] = f"{job[name]:%Y-%m-%d %H:%M:%S} UTC ({ago(job[name], now)})"
+    job["attempt_count"] = f"{job['attempt_count']} of {job.pop('max_attempts')}"
+    if not job["replays"]:
+        del job["replays"]
+    print_fields({**job, "result": row["result"]})
+
+
+def note_of(job: dict[str, Any]) -> str:
+    """The one thing worth a glance: how far it is, or what went wrong."""
+    from fairlane.cli.wait import gist
+
+    if job["status"] == "running":
+        return str(job["phase"] or (job["worker"] and f"on {job['worker']}") or "")
+    return gist(job["last_error"]) if job["status"] != "succeeded" else ""
+
+
+def read_cursor(cursor: str) -> UUID:
+    try:
+        return UUID(cursor)
+    except ValueError:
+        raise click.BadParameter(
+            f'"{cursor}" does not come from a list; leave it out to begin at the top',
+            click.get_current_context(),
+            param_hint="--cursor",
+        ) from None

@@ -1,0 +1,115 @@
+"""`fairlane up`: everything on this machine, until Ctrl-C."""
+
+import asyncio
+import contextlib
+import os
+import signal
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fairlane.cli.worker import refuse_other_than_module_and_app
+
+if TYPE_CHECKING:
+    from fairlane.cli.activity import Screen
+    from fairlane.cli.children import Child
+    from fairlane.config import Settings
+
+DEMO_APP = "fairlane.demo:app"
+
+
+class Stop(BaseException):
+    """SIGTERM before there is a loop that could be told."""
+
+
+@click.command()
+@click.option("--demo", is_flag=True, help="Add tenants and a stream of jobs to look at.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="For the pages and the API.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True)
+@click.option("--app", "app_path", metavar="MODULE:APP", help="Where the python jobs are defined.")
+def up(demo: bool, host: str, port: int, app_path: str | None) -> int:
+    """Run everything on this machine, until Ctrl-C.
+
+    A PostgreSQL unless one is configured, its schema brought up to date, and a worker.
+    """
+    from fairlane import config
+
+    if demo and app_path:
+        raise click.UsageError(
+            "--demo brings an app of its own; leave out --demo or --app",
+            click.get_current_context(),
+        )
+    if app_path is not None:
+        refuse_other_than_module_and_app(app_path)
+
+    signal.signal(signal.SIGTERM, _stop)
+    with contextlib.suppress(KeyboardInterrupt, Stop):
+        _run(config.load(), DEMO_APP if demo else app_path, demo)
+    return 0
+
+
+def _stop(*_: Any) -> None:
+    raise Stop
+
+
+def _run(settings: "Settings", app_path: str | None, demo: bool) -> None:
+    from fairlane.cli.activity import Screen
+    from fairlane.core import migrate
+    from fairlane.database import database
+    from fairlane.doctor import without_password
+
+    screen = Screen()
+    if settings.database_url is None:
+        screen.say(f"starting PostgreSQL in {settings.home}")
+    with database(settings, start=True) as url:
+        screen.say(f"database: {without_password(url)}")
+        applied = asyncio.run(migrate.migrate(url))
+        screen.say(f"schema: applied {', '.join(applied)}" if applied else "schema: up to date")
+        try:
+            asyncio.run(_until_stopped(url, app_path, demo, screen))
+        finally:
+            # What is left is the database's own stop: it must not be cut short.
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        if settings.database_url is None:
+            screen.say("stopping PostgreSQL")
+    screen.say("stopped")
+
+
+async def _until_stopped(url: str, app_path: str | None, demo: bool, screen: "Screen") -> None:
+    from fairlane.cli.activity import Activity
+    from fairlane.cli.children import Child
+
+    asked = asyncio.Queue[None]()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, asked.put_nowait, None)
+
+    environment = {**os.environ, "FAIRLANE_DATABASE_URL": url, "PYTHONUNBUFFERED": "1"}
+    app = ["--app", app_path] if app_path else []
+    children = [Child("worker", ["-m", "fairlane", "worker", *app], environment, screen.say)]
+    if demo:
+        children.append(Child("demo", ["-m", "fairlane.demo"], environment, screen.say))
+    for child in children:
+        child.start()
+    screen.say("web pages and API are not part of this version yet: nothing listens on a port")
+    screen.say("Ctrl-C stops everything")
+
+    activity = asyncio.create_task(Activity(url, screen).run())
+    await asked.get()
+    activity.cancel()
+    screen.close()
+    screen.say("stopping: the worker finishes what runs; Ctrl-C again kills it")
+    await _stop_all(children, asked)
+
+
+async def _stop_all(children: "list[Child]", asked: "asyncio.Queue[None]") -> None:
+    """Stop them; whoever asks again meanwhile has them killed."""
+
+    async def impatient() -> None:
+        await asked.get()
+        await asyncio.gather(*(child.stop() for child in children))
+
+    hurry = asyncio.create_task(impatient())
+    await asyncio.gather(*(child.stop() for child in children))
+    hurry.cancel()

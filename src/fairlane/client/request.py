@@ -1,0 +1,130 @@
+"""Request: what is asked of enqueue, checked before anything is sent."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from fairlane.core import json
+from fairlane.errors import PayloadInvalid, PayloadTooLarge, RequestInvalid
+from fairlane.ids import parse_id
+
+_TEXTS = ("version", "queue", "dedupe_key", "concurrency_key", "correlation_id")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """One job to enqueue; `enqueue_many` takes a list of them.
+
+    Without an id it stands for a new job each time it is sent. With one it is the same job however
+    often it is sent.
+    """
+
+    tenant: str
+    definition_key: str
+    payload: Mapping[str, Any] = field(default_factory=dict)
+    version: str | None = None
+    queue: str | None = None
+    priority: int | None = None
+    scheduled_for: datetime | timedelta | None = None
+    dedupe_key: str | None = None
+    concurrency_key: str | None = None
+    correlation_id: str | None = None
+    max_attempts: int | None = None
+    id: UUID | str | None = None
+
+    # The payload as it goes out, once it has been checked: nobody can change it any more.
+    body: bytes | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        _check_text("tenant", self.tenant)
+        _check_text("definition_key", self.definition_key)
+        for name in _TEXTS:
+            if (value := getattr(self, name)) is not None:
+                _check_text(name, value)
+        _check_number("priority", self.priority, -(2**31))
+        _check_number("max_attempts", self.max_attempts, 1)
+        _check_time(self.scheduled_for)
+        if self.id is not None:
+            object.__setattr__(self, "id", parse_id(self.id))
+
+    @classmethod
+    def of(cls, item: "Request | Mapping[str, Any]") -> "Request":
+        """The request that an item of `enqueue_many` stands for."""
+        if isinstance(item, Request):
+            return item
+        if not isinstance(item, Mapping):
+            raise RequestInvalid(
+                f"an item to enqueue is a Request or a dict, not a {type(item).__name__}"
+            )
+        known = [each.name for each in fields(cls) if each.name != "body"]
+        if unknown := sorted(str(name) for name in item if name not in known):
+            raise RequestInvalid(f'a request has no "{unknown[0]}"; it has: {", ".join(known)}')
+        for name in ("tenant", "definition_key"):
+            if item.get(name) is None:
+                raise RequestInvalid(f"a request needs a {name}")
+        given = {name: value for name, value in item.items() if value is not None}
+        if isinstance(given.get("scheduled_for"), str):
+            given["scheduled_for"] = _time(given["scheduled_for"])
+        return cls(**given)
+
+
+def an_object(what: str, payload: Mapping[str, Any]) -> dict[str, Any]:
+    if not isinstance(payload, Mapping):
+        raise PayloadInvalid(
+            f"the payload of {what} is a {type(payload).__name__}; it must be an object"
+        )
+    return dict(payload)
+
+
+def encoded(what: str, payload: Mapping[str, Any], limit: int) -> bytes:
+    """A payload as it goes out, if it is not too large."""
+    body = json.dumps(payload).encode()
+    if len(body) > limit:
+        raise PayloadTooLarge(
+            f"the payload of {what} has {len(body)} bytes, the limit is {limit}; "
+            "store the data elsewhere and pass a reference"
+        )
+    return body
+
+
+def _check_text(name: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise RequestInvalid(f"{name} must be a string, not a {type(value).__name__}")
+    try:
+        json.check(value, name)
+    except PayloadInvalid as error:
+        raise RequestInvalid(str(error)) from None
+
+
+def _check_number(name: str, value: object, least: int) -> None:
+    if value is None:
+        return
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 2**31:
+        raise RequestInvalid(f"{name} must be a whole number from {least} to {2**31 - 1}")
+
+
+def _check_time(value: object) -> None:
+    match value:
+        case None | timedelta():
+            pass
+        case datetime():
+            if value.tzinfo is None:
+                raise RequestInvalid(
+                    f"scheduled_for is {value.isoformat()} without a time zone; say which, "
+                    "for example datetime(..., tzinfo=UTC)"
+                )
+        case _:
+            raise RequestInvalid(
+                f"scheduled_for must be a datetime or a timedelta, not a {type(value).__name__}"
+            )
+
+
+def _time(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise RequestInvalid(
+            f'scheduled_for is "{text[:40]}"; give a time like 2030-01-31T08:00:00+00:00'
+        ) from None

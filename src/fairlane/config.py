@@ -1,0 +1,150 @@
+"""Settings: the environment first, then fairlane.toml, then defaults."""
+
+import os
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from fairlane.errors import ConfigError
+
+FILE = "fairlane.toml"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What is in force, and in `sources` where each value came from."""
+
+    database_url: str | None = field(default=None, repr=False)
+    home: Path = Path(".fairlane")
+    secret_key: str | None = field(default=None, repr=False)
+    log_format: str = "console"
+    log_level: str = "info"
+    payload_limit: int = 262_144
+    lease_seconds: float = 15
+    poll_seconds: float = 1
+    grace_seconds: float = 30
+    sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+
+
+def load(environ: Mapping[str, str] | None = None, directory: Path | None = None) -> Settings:
+    """Read the settings as a process started in `directory` sees them."""
+    env = os.environ if environ is None else environ
+    folder = Path.cwd() if directory is None else directory
+    file = _read(folder / FILE)
+
+    values: dict[str, Any] = {}
+    sources: dict[str, str] = {}
+    for name, setting in _SETTINGS.items():
+        variable = next((v for v in setting.variables if env.get(v)), None)
+        if variable is not None:
+            values[name] = setting.parse(variable, env[variable])
+            sources[name] = variable
+        elif name in file:
+            values[name] = setting.parse(f"{name} in {FILE}", file[name])
+            sources[name] = FILE
+        else:
+            sources[name] = "default"
+
+    home = folder / values.get("home", Settings.home).expanduser()
+    return Settings(**{**values, "home": home, "sources": sources})
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise ConfigError(FILE, f"readable ({error.strerror})") from None
+    except ValueError as error:
+        raise ConfigError(FILE, f"valid TOML ({error})") from None
+    for key in values:
+        if key not in _SETTINGS:
+            raise ConfigError(f"{key} in {FILE}", f"one of {', '.join(_SETTINGS)}")
+    return values
+
+
+Parse = Callable[[str, Any], Any]
+
+
+def postgres_url(name: str, value: Any) -> str:
+    # What was given is never repeated: it may hold a password, wherever it is misplaced.
+    expected = "a URL like postgresql://user:password@host:5432/database"
+    if not isinstance(value, str) or "://" not in value:
+        raise ConfigError(name, expected)
+    scheme, rest = value.strip().split("://", 1)
+    # SQLAlchemy names its driver after a plus; every driver reads the URL without it.
+    dialect = scheme.lower().partition("+")[0]
+    if dialect not in ("postgres", "postgresql"):
+        raise ConfigError(name, expected, got=f"{dialect}://..." if dialect.isalpha() else None)
+    url = f"postgresql://{rest}"
+    try:
+        _ = urlsplit(url).port
+    except ValueError:
+        raise ConfigError(name, expected) from None
+    return url
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise ConfigError(name, "a text")
+    return value
+
+
+def _path(name: str, value: Any) -> Path:
+    return Path(_text(name, value))
+
+
+def _one_of(*choices: str) -> Parse:
+    def parse(name: str, value: Any) -> str:
+        if str(value).lower() not in choices:
+            raise ConfigError(name, " or ".join(choices), got=repr(value))
+        return str(value).lower()
+
+    return parse
+
+
+def _number(kind: type[int] | type[float], expected: str, least: float, most: float) -> Parse:
+    def parse(name: str, value: Any) -> float:
+        try:
+            number = kind(value)
+        except (TypeError, ValueError):
+            number = None
+        lossy = isinstance(value, bool) or (isinstance(value, float) and number != value)
+        if number is None or lossy or not least <= number <= most:
+            raise ConfigError(name, expected, got=repr(value))
+        return number
+
+    return parse
+
+
+@dataclass(frozen=True)
+class _Setting:
+    parse: Parse
+    variables: tuple[str, ...]
+
+
+_SETTINGS = {
+    "database_url": _Setting(postgres_url, ("FAIRLANE_DATABASE_URL", "DATABASE_URL")),
+    "home": _Setting(_path, ("FAIRLANE_HOME",)),
+    "secret_key": _Setting(_text, ("FAIRLANE_SECRET_KEY",)),
+    "log_format": _Setting(_one_of("console", "json"), ("FAIRLANE_LOG_FORMAT",)),
+    "log_level": _Setting(_one_of("debug", "info", "warning", "error"), ("FAIRLANE_LOG_LEVEL",)),
+    "payload_limit": _Setting(
+        _number(int, "a number of bytes from 1 to 268435456", 1, 2**28),
+        ("FAIRLANE_PAYLOAD_LIMIT",),
+    ),
+    "lease_seconds": _Setting(
+        _number(float, "a number of seconds from 1 to 3600", 1, 3600), ("FAIRLANE_LEASE_SECONDS",)
+    ),
+    "poll_seconds": _Setting(
+        _number(float, "a number of seconds from 0.01 to 3600", 0.01, 3600),
+        ("FAIRLANE_POLL_SECONDS",),
+    ),
+    "grace_seconds": _Setting(
+        _number(float, "a number of seconds from 0 to 3600", 0, 3600), ("FAIRLANE_GRACE_SECONDS",)
+    ),
+}

@@ -1,0 +1,1 @@
+"""The way from Python to the SQL core."""

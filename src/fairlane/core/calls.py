@@ -1,0 +1,194 @@
+"""A Call for each verb: the statement and its arguments, whoever sends it.
+
+Everything that goes to the database as JSON goes as one text argument: any driver can send that,
+and no codec that a user has set on the connection can touch it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from fairlane.core.json import dumps
+
+
+@dataclass(frozen=True)
+class Call:
+    """One statement, one round trip. Arguments are $1, $2, ..."""
+
+    sql: str
+    args: tuple[Any, ...] = ()
+
+
+def enqueue(requests: Sequence[Mapping[str, Any]]) -> Call:
+    return Call("select * from fairlane.enqueue_many($1::text::jsonb)", (dumps(requests),))
+
+
+def define(definitions: Sequence[Mapping[str, Any]]) -> Call:
+    return Call("select * from fairlane.define($1::text::jsonb)", (dumps(definitions),))
+
+
+def register_worker(
+    worker: UUID,
+    name: str,
+    queues: Mapping[str, int],
+    *,
+    hostname: str = "",
+    pid: int | None = None,
+    version: str = "",
+    lease_seconds: float = 15,
+    metadata: Mapping[str, Any] | None = None,
+) -> Call:
+    return Call(
+        "select fairlane.register_worker($1, $2, $3::text::jsonb, $4, $5, $6, $7, $8::text::jsonb)",
+        (
+            worker,
+            name,
+            dumps(queues),
+            hostname,
+            pid,
+            version,
+            lease_seconds,
+            dumps(metadata or {}),
+        ),
+    )
+
+
+def claim(worker: UUID, queue: str, slots: int) -> Call:
+    return Call("select * from fairlane.claim($1, $2, $3)", (worker, queue, slots))
+
+
+def heartbeat(worker: UUID, *, draining: bool = False) -> Call:
+    return Call("select * from fairlane.heartbeat($1, $2)", (worker, draining))
+
+
+def claim_queues(worker: UUID, queues: Sequence[str], slots: Sequence[int]) -> Call:
+    return Call("select * from fairlane.claim_queues($1, $2, $3)", (worker, queues, slots))
+
+
+def finish(
+    worker: UUID,
+    jobs: Sequence[UUID],
+    attempts: Sequence[int],
+    results: Sequence[str | None],
+    errors: Sequence[str | None] | None = None,
+) -> Call:
+    """Results and errors are JSON texts."""
+    return Call(
+        "select * from fairlane.finish($1, $2, $3, $4::text[]::jsonb[], $5::text[]::jsonb[])",
+        (worker, jobs, attempts, results, errors),
+    )
+
+
+def fail(
+    worker: UUID,
+    job: UUID,
+    attempt: int,
+    error: Mapping[str, Any],
+    *,
+    final: bool = False,
+    retry_after: float | None = None,
+    outcome: str = "failed",
+) -> Call:
+    return Call(
+        "select fairlane.fail($1, $2, $3, $4::text::jsonb, $5, $6, $7)",
+        (worker, job, attempt, dumps(error), final, retry_after, outcome),
+    )
+
+
+def snooze(worker: UUID, job: UUID, attempt: int, seconds: float) -> Call:
+    return Call("select fairlane.snooze($1, $2, $3, $4)", (worker, job, attempt, seconds))
+
+
+def canceled(worker: UUID, job: UUID, attempt: int) -> Call:
+    return Call("select fairlane.canceled($1, $2, $3)", (worker, job, attempt))
+
+
+def bounce(worker: UUID, job: UUID, attempt: int) -> Call:
+    return Call("select fairlane.bounce($1, $2, $3)", (worker, job, attempt))
+
+
+def hand_back(worker: UUID, jobs: Sequence[UUID], attempts: Sequence[int]) -> Call:
+    return Call("select fairlane.hand_back($1, $2, $3)", (worker, jobs, attempts))
+
+
+def stop_worker(worker: UUID) -> Call:
+    return Call("select fairlane.stop_worker($1)", (worker,))
+
+
+def housekeep(holder: UUID) -> Call:
+    return Call("select * from fairlane.housekeep($1)", (holder,))
+
+
+def payload(job_id: UUID) -> Call:
+    return Call("select payload::text from fairlane.job where id = $1", (job_id,))
+
+
+def job(job_id: UUID, tenant: str | None = None) -> Call:
+    return Call(
+        "select * from fairlane.jobs where id = $1 and ($2::text is null or tenant = $2)",
+        (job_id, tenant),
+    )
+
+
+def cancel(job_id: UUID, reason: str | None = None, tenant: str | None = None) -> Call:
+    return Call("select fairlane.cancel($1, $2, $3)", (job_id, reason, tenant))
+
+
+def retry(job_id: UUID, tenant: str | None = None) -> Call:
+    return Call("select fairlane.retry($1, $2)", (job_id, tenant))
+
+
+def replay(
+    job_id: UUID,
+    payload: Mapping[str, Any] | None = None,
+    notes: str | None = None,
+    tenant: str | None = None,
+) -> Call:
+    return Call(
+        "select fairlane.replay($1, $2::text::jsonb, $3, $4)",
+        (job_id, None if payload is None else dumps(payload), notes, tenant),
+    )
+
+
+def resolve(job_id: UUID, notes: str | None = None, tenant: str | None = None) -> Call:
+    return Call("select fairlane.resolve($1, $2, $3)", (job_id, notes, tenant))
+
+
+def ignore(job_id: UUID, notes: str | None = None, tenant: str | None = None) -> Call:
+    return Call("select fairlane.ignore($1, $2, $3)", (job_id, notes, tenant))
+
+
+def create_tenant(slug: str, plan: str, name: str, changes: Mapping[str, Any]) -> Call:
+    return Call(
+        "select fairlane.create_tenant($1, $2, $3, $4::text::jsonb)",
+        (slug, plan, name, dumps(changes)),
+    )
+
+
+def set_tenant(slug: str, changes: Mapping[str, Any]) -> Call:
+    return Call("select fairlane.set_tenant($1, $2::text::jsonb)", (slug, dumps(changes)))
+
+
+def set_plan(name: str, changes: Mapping[str, Any]) -> Call:
+    return Call("select fairlane.set_plan($1, $2::text::jsonb)", (name, dumps(changes)))
+
+
+def set_queue(name: str, changes: Mapping[str, Any]) -> Call:
+    return Call("select fairlane.set_queue($1, $2::text::jsonb)", (name, dumps(changes)))
+
+
+def pause_tenant(slug: str) -> Call:
+    return Call("select fairlane.pause_tenant($1)", (slug,))
+
+
+def resume_tenant(slug: str) -> Call:
+    return Call("select fairlane.resume_tenant($1)", (slug,))
+
+
+def pause_queue(name: str) -> Call:
+    return Call("select fairlane.pause_queue($1)", (name,))
+
+
+def resume_queue(name: str) -> Call:
+    return Call("select fairlane.resume_queue($1)", (name,))

@@ -1,0 +1,1 @@
+"""How an attempt is run: each executor turns an attempt into an outcome."""

@@ -1,0 +1,29 @@
+"""What every executor offers, and the words it answers in."""
+
+import traceback
+from typing import Protocol
+
+from fairlane.context import JobContext
+from fairlane.outcome import Failed, Outcome
+from fairlane.worker.attempt import Attempt
+
+TAIL = 16_384  # characters of a traceback that are kept
+
+
+class Executor(Protocol):
+    async def run(self, attempt: Attempt, ctx: JobContext) -> Outcome:
+        """Run the attempt to its end. Cancelling the call asks it to stop."""
+        ...
+
+
+def failed(error: BaseException, *, final: bool = False) -> Failed:
+    """A failed attempt, told so that a person can act on it."""
+    text = "".join(traceback.format_exception(error))
+    return Failed(
+        {
+            "type": type(error).__qualname__,
+            "message": str(error)[:2_000] or type(error).__qualname__,
+            "traceback": text[-TAIL:],
+        },
+        final=final,
+    )

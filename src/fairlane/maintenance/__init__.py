@@ -1,0 +1,1 @@
+"""What the leader does so that the rest can forget about it."""

@@ -1,0 +1,66 @@
+"""Keeps house: rescues, promotes, sweeps, prunes. Any process may; one at a time does."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from uuid import UUID
+
+from fairlane.core import calls
+from fairlane.core.calls import Call
+from fairlane.core.connect import Record
+from fairlane.worker.patience import Patience
+
+log = logging.getLogger("fairlane.maintenance")
+
+EVERY = 0.75  # seconds: a lost lease, or a lost leader, is noticed within this
+TIDY_EVERY = 600.0
+
+
+class Keeper:
+    """Tries to lead, and does the leader's work while it does."""
+
+    def __init__(self, holder: UUID, send: Callable[[Call], Awaitable[list[Record]]]) -> None:
+        self.holder = holder
+        self.leads = False
+        self._send = send
+        self._tidied = -TIDY_EVERY
+
+    async def run(self) -> None:
+        patience = Patience()
+        while True:
+            try:
+                more = await self.tick()
+                patience.reset()
+            except patience.passing as error:
+                self.leads = False
+                log.info("not keeping house, the database is away: %s", error)
+                await patience.wait()
+                continue
+            if not more:
+                await asyncio.sleep(EVERY)
+
+    async def tick(self) -> bool:
+        """One round; true when there is more to do at once."""
+        row = (await self._send(calls.housekeep(self.holder)))[0]
+        if row["leads"] and not self.leads:
+            log.info("this process keeps house now")
+        self.leads = row["leads"]
+        if not self.leads:
+            return False
+        if row["rescued"]:
+            log.warning("%d jobs of lost workers went back to their lanes", row["rescued"])
+        if row["stuck"]:
+            log.error("%d stuck jobs were parked with the dead letters", row["stuck"])
+        if time.monotonic() - self._tidied >= TIDY_EVERY:
+            self._tidied = time.monotonic()
+            await self.tidy()
+        return bool(row["rescued"] or row["stuck"] or row["promoted"] >= 500)
+
+    async def tidy(self) -> None:
+        """The work of every ten minutes: partitions ahead, what is past retention away."""
+        for made in await self._send(Call("select fairlane.make_partitions() as name")):
+            log.info("made %s", made["name"])
+        for dropped in await self._send(Call("select fairlane.prune() as name")):
+            log.info("dropped %s, its retention is over", dropped["name"])
+        await self._send(Call("select fairlane.prune_keys()"))

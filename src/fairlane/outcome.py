@@ -1,0 +1,61 @@
+"""What a task may answer, as values: done, again later, no more, stopped."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from fairlane.errors import FairlaneError
+
+
+class Snooze(FairlaneError):
+    """Raised by a task: run me again after `delay`; this attempt does not count."""
+
+    def __init__(self, delay: timedelta | float) -> None:
+        self.delay = delay if isinstance(delay, timedelta) else timedelta(seconds=delay)
+        super().__init__(f"snoozed for {self.delay.total_seconds():g} s")
+
+
+class Fail(FairlaneError):
+    """Raised by a task: trying again is pointless; no attempt is left to it."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)
+
+
+@dataclass(frozen=True)
+class Done:
+    """The task returned; result and errors as JSON texts."""
+
+    result: str | None = None
+    errors: str | None = None
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The attempt failed; the database decides whether there is another."""
+
+    error: dict[str, Any]
+    final: bool = False
+    retry_after: float | None = None
+    outcome: str = "failed"
+
+
+@dataclass(frozen=True)
+class Snoozed:
+    """The task wants to run again later."""
+
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Canceled:
+    """The task was stopped because somebody canceled its job."""
+
+
+@dataclass(frozen=True)
+class Bounced:
+    """This worker does not know the task; another may."""
+
+
+Outcome = Done | Failed | Snoozed | Canceled | Bounced

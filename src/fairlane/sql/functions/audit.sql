@@ -1,0 +1,17 @@
+-- Who is acting: what the caller said for this transaction, else the database role.
+create or replace function fairlane.actor()
+returns text
+language sql stable
+as $$ select coalesce(nullif(current_setting('fairlane.actor', true), ''), session_user::text) $$;
+
+-- Writes the audit row of a change, in the change's own transaction.
+create or replace function fairlane.note_change(
+  action text, tenant_id uuid, target text, detail jsonb default '{}'
+)
+returns void
+language sql volatile
+as $$
+  insert into fairlane.audit (at, actor, action, tenant_id, target, detail)
+  values (fairlane.clock(), fairlane.actor(), note_change.action, note_change.tenant_id,
+          note_change.target, jsonb_strip_nulls(note_change.detail))
+$$;

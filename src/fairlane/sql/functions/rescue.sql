@@ -1,0 +1,117 @@
+-- Gives the jobs of dead workers back to their lanes, in bounded steps: the attempt is recorded as
+-- lost, and a job that has used up its attempts, perhaps by killing its workers, is parked.
+-- A job whose share somebody holds waits for the next call; it holds up no other.
+create or replace function fairlane.rescue(most int default 200)
+returns int
+language plpgsql
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+as $$
+#variable_conflict use_column
+declare
+  v_now  timestamptz := fairlane.clock();
+  v_jobs uuid[];
+  v_job  fairlane.job;
+  v_done int := 0;
+begin
+  -- A worker that has stopped, or was found lost, may yet have had a claim under way.
+  select array_agg(id)
+    into v_jobs
+    from (select j.id
+            from fairlane.worker w
+            join fairlane.job j on j.worker_id = w.id and j.status = 'running'
+            join fairlane.lane l on l.id = j.lane_id
+            join fairlane.share s on s.id = l.share_id
+           where w.lease_expires_at <= v_now
+              or w.state in ('lost', 'stopped')
+           limit rescue.most
+             for no key update of s skip locked) expired;
+
+  if v_jobs is not null then
+    perform fairlane.lock_gates(fairlane.lanes_of(v_jobs));
+    for v_job in
+      select j.*
+        from fairlane.job j
+        join fairlane.worker w on w.id = j.worker_id
+       where j.id = any (v_jobs)
+         and j.status = 'running'
+         and (w.lease_expires_at <= v_now or w.state in ('lost', 'stopped'))
+       order by j.id
+         for no key update of j
+    loop
+      perform fairlane.end_attempt(v_job, 'lost', jsonb_build_object(
+                'type', 'WorkerLost',
+                'message', format('worker %s stopped renewing its lease', v_job.worker_id)),
+                false, null, v_now);
+      v_done := v_done + 1;
+    end loop;
+  end if;
+
+  update fairlane.worker w
+     set state = 'lost', stopped_at = v_now
+   where w.state in ('live', 'draining')
+     and w.lease_expires_at <= v_now
+     and not exists (select from fairlane.job j where j.worker_id = w.id and j.status = 'running');
+  return v_done;
+end
+$$;
+
+-- Parks jobs that have been running for more than twice their timeout: whatever holds them is not
+-- going to answer. Their worker learns from its next heartbeat that they are no longer its own.
+create or replace function fairlane.park_stuck(most int default 200)
+returns int
+language plpgsql
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+as $$
+#variable_conflict use_column
+declare
+  v_now  timestamptz := fairlane.clock();
+  v_jobs uuid[];
+  v_job  fairlane.job;
+  v_done int := 0;
+begin
+  select array_agg(id)
+    into v_jobs
+    from (select j.id
+            from fairlane.job j
+            join fairlane.definition d on d.id = j.definition_id
+            join fairlane.queue q on q.name = j.queue
+            join fairlane.lane l on l.id = j.lane_id
+            join fairlane.share s on s.id = l.share_id
+           where j.status = 'running'
+             and j.worker_id is not null
+             and j.started_at < v_now - 2 * make_interval(secs => coalesce(d.timeout_seconds,
+                                                                           q.timeout_seconds))
+           limit park_stuck.most
+             for no key update of s skip locked) stuck;
+  if v_jobs is null then
+    return 0;
+  end if;
+
+  perform fairlane.lock_gates(fairlane.lanes_of(v_jobs));
+  for v_job in
+    select j.*
+      from fairlane.job j
+      join fairlane.definition d on d.id = j.definition_id
+      join fairlane.queue q on q.name = j.queue
+     where j.id = any (v_jobs)
+       and j.status = 'running'
+       and j.started_at < v_now - 2 * make_interval(secs => coalesce(d.timeout_seconds,
+                                                                     q.timeout_seconds))
+     order by j.id
+       for no key update of j
+  loop
+    perform fairlane.end_attempt(v_job, 'stuck', jsonb_build_object(
+              'type', 'Stuck', 'message', 'ran for more than twice its timeout'),
+              true, null, v_now);
+    perform pg_notify('fairlane_worker', v_job.worker_id::text);
+    v_done := v_done + 1;
+  end loop;
+  return v_done;
+end
+$$;

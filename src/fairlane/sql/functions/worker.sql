@@ -1,0 +1,121 @@
+-- A worker says that it lives. The id is made afresh at each start.
+create or replace function fairlane.register_worker(
+  id            uuid,
+  name          text,
+  queues        jsonb default '{}',
+  hostname      text  default '',
+  pid           int   default null,
+  version       text  default '',
+  lease_seconds real  default 15,
+  metadata      jsonb default '{}'
+)
+returns timestamptz
+language plpgsql
+as $$
+#variable_conflict use_column
+declare
+  v_now timestamptz := fairlane.clock();
+  v_end timestamptz := v_now + make_interval(secs => register_worker.lease_seconds);
+begin
+  insert into fairlane.worker (id, name, queues, hostname, pid, version, lease_seconds, metadata,
+                               started_at, last_seen_at, lease_expires_at)
+  values (register_worker.id, register_worker.name, register_worker.queues,
+          register_worker.hostname, register_worker.pid, register_worker.version,
+          register_worker.lease_seconds, register_worker.metadata, v_now, v_now, v_end);
+  return v_end;
+end
+$$;
+
+-- Refuses a worker whose lease has ended: from then on its jobs are anybody's.
+create or replace function fairlane.check_lease(worker uuid, now timestamptz)
+returns void
+language plpgsql stable
+as $$
+#variable_conflict use_column
+begin
+  perform 1
+     from fairlane.worker
+    where id = check_lease.worker
+      and lease_expires_at > check_lease.now
+      and state in ('live', 'draining');
+  if not found then
+    raise exception using errcode = 'LN001', message = format(
+      'worker %s: the lease is lost; stop its jobs and register again', check_lease.worker);
+  end if;
+end
+$$;
+
+-- Renews the lease of a worker for all its jobs, and answers which those are: one that it runs and
+-- that is not in the answer is no longer its own. A lease that ended is not revived.
+create or replace function fairlane.heartbeat(worker uuid, draining boolean default false)
+returns table (job_id uuid, attempt int, cancel_requested boolean, lease_expires_at timestamptz)
+language plpgsql
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+as $$
+#variable_conflict use_column
+declare
+  v_now timestamptz := fairlane.clock();
+  v_end timestamptz;
+begin
+  update fairlane.worker w
+     set last_seen_at = v_now,
+         -- Never shorter than it was: a clock that stepped back must not end a lease.
+         lease_expires_at = greatest(w.lease_expires_at,
+                                     v_now + make_interval(secs => w.lease_seconds)),
+         state = case when heartbeat.draining then 'draining' else w.state end
+   where id = heartbeat.worker
+     and w.lease_expires_at > v_now
+     and state in ('live', 'draining')
+  returning w.lease_expires_at into v_end;
+  if not found then
+    perform fairlane.check_lease(heartbeat.worker, v_now);
+  end if;
+
+  return query
+  select j.id, j.attempt, j.cancel_requested_at is not null, v_end
+    from fairlane.job j
+   where j.worker_id = heartbeat.worker
+     and j.status = 'running';
+end
+$$;
+
+-- A worker that goes in good order: what it still holds goes back to its lanes, uncounted. One whose
+-- lease has ended holds nothing any more; its jobs are rescued.
+create or replace function fairlane.stop_worker(worker uuid)
+returns int
+language plpgsql
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+as $$
+#variable_conflict use_column
+declare
+  v_jobs     uuid[];
+  v_attempts int[];
+  v_back     int := 0;
+begin
+  select array_agg(j.id), array_agg(j.attempt)
+    into v_jobs, v_attempts
+    from fairlane.job j
+    join fairlane.worker w on w.id = j.worker_id
+   where j.worker_id = stop_worker.worker
+     and j.status = 'running'
+     and w.state in ('live', 'draining')
+     and w.lease_expires_at > fairlane.clock();
+  if v_jobs is not null then
+    v_back := fairlane.hand_back(stop_worker.worker, v_jobs, v_attempts);
+  end if;
+
+  update fairlane.worker
+     set state = 'stopped',
+         stopped_at = fairlane.clock(),
+         last_seen_at = fairlane.clock()
+   where id = stop_worker.worker
+     and state in ('live', 'draining');
+  return v_back;
+end
+$$;

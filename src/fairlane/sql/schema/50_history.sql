@@ -1,0 +1,63 @@
+-- Finished work, append-only, a partition a day; retention drops whole partitions.
+
+create table fairlane.history (
+  id              uuid        not null,
+  tenant_id       uuid        not null,
+  definition_id   uuid        not null,
+  queue           text        not null,
+  status          text        not null
+                              check (status in ('succeeded', 'succeeded_with_errors',
+                                                'failed', 'canceled')),
+  priority        int         not null,
+  payload         jsonb       not null,
+  scheduled_for   timestamptz not null,
+  created_at      timestamptz not null,
+  queued_at       timestamptz,
+  started_at      timestamptz,
+  finished_at     timestamptz not null,
+  attempt         int         not null,
+  forgiven        int         not null,
+  lost            int         not null,
+  max_attempts    int         not null,
+  worker_id       uuid,
+  source          text        not null,
+  source_ref      text,
+  dedupe_key      text,
+  concurrency_key text,
+  correlation_id  text,
+  inputs_hash     text,
+  retry_of        uuid,
+  replays         int         not null,
+  created_by      text,
+  phase           text,
+  progress        jsonb,
+  errors          jsonb,
+  last_error      jsonb,
+  result          jsonb
+) partition by range (finished_at);
+
+create index history_by_id     on fairlane.history (id);
+create index history_by_tenant on fairlane.history (tenant_id, id);
+-- lists: what did not simply succeed, which is rare and asked for
+create index history_by_status on fairlane.history (status, id) where status <> 'succeeded';
+
+-- A clock that jumped, or a leader that slept for a week, must not lose a finish.
+create table fairlane.history_default partition of fairlane.history default;
+
+-- One row an attempt that a person may want to read. A job's last attempt, when it ended the job,
+-- is told by its history row: the happy path pays for no second table.
+create table fairlane.attempt (
+  job_id      uuid        not null,
+  attempt     int         not null,
+  tenant_id   uuid        not null,
+  worker_id   uuid        not null,
+  outcome     text        not null
+                          check (outcome in ('failed', 'timeout', 'lost', 'snoozed', 'handed_back',
+                                             'stuck', 'invalid')),
+  started_at  timestamptz not null,
+  finished_at timestamptz not null,
+  error       jsonb,
+  primary key (job_id, attempt)
+);
+
+create index attempt_by_time on fairlane.attempt (finished_at);

@@ -1,0 +1,12 @@
+-- Workers as they are: one that stopped answering is `lost` from the moment its lease ended, before
+-- anybody has tidied up after it. What a worker runs is counted, and bounded by its own slots.
+create or replace view fairlane.workers as
+select w.id, w.name, w.hostname, w.pid, w.version, w.queues,
+       case when w.state in ('live', 'draining') and w.lease_expires_at <= fairlane.clock()
+            then 'lost' else w.state end as state,
+       case when w.state in ('live', 'draining')
+            then (select count(*) from fairlane.job j
+                   where j.worker_id = w.id and j.status = 'running')
+            else 0 end as running,
+       w.started_at, w.last_seen_at, w.lease_expires_at, w.stopped_at, w.metadata
+  from fairlane.worker w;

@@ -1,0 +1,85 @@
+"""Runs an attempt in this process, with the worker's own parts."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from fairlane.context import JobContext
+from fairlane.executors.base import failed
+from fairlane.executors.function import FunctionExecutor, answer
+from fairlane.executors.results import encode
+from fairlane.outcome import Done, Outcome
+from fairlane.task import Task
+from fairlane.testing.runs import RecordedContext, Run, run_of
+from fairlane.worker.attempt import Attempt, Stop
+from fairlane.worker.runner import Runner
+from fairlane.worker.worker import RESULT_LIMIT
+
+AnyTask = Task[..., Any]
+Acquire = Callable[[], Any]
+
+
+async def carry_out(task: AnyTask, attempt: Attempt, acquire: Acquire) -> Run:
+    """A coroutine runs in this loop, a plain function in a thread."""
+    ctx = _context(attempt, acquire)
+    threads = ThreadPoolExecutor(1, thread_name_prefix="fairlane-task")
+    executor = _Executor(task, threads, RESULT_LIMIT)
+    outcomes: list[Outcome | None] = []
+    runner = Runner(
+        lambda _: executor,
+        lambda _: ctx,
+        _nothing_to_fetch,
+        lambda _, outcome: outcomes.append(outcome),
+    )
+    runner.start(attempt)
+    assert attempt.task is not None
+    try:
+        # Not awaited itself: the runner would take a test that is cancelled for a task that is.
+        await asyncio.wait([attempt.task])
+    except asyncio.CancelledError:
+        runner.stop(attempt, Stop.SHUTDOWN)
+        await asyncio.wait([attempt.task], timeout=attempt.grace)
+        raise
+    finally:
+        threads.shutdown(wait=False)
+    assert outcomes[0] is not None
+    return run_of(ctx, outcomes[0], executor.exception)
+
+
+def carry_out_sync(task: AnyTask, attempt: Attempt, acquire: Acquire) -> Run:
+    """A plain function runs in the thread of the test, which may hold its database session."""
+    if task.is_async:
+        return asyncio.run(carry_out(task, attempt, acquire))
+    ctx = _context(attempt, acquire)
+    try:
+        first = (ctx,) if task.takes_context else ()
+        value = task.function(*first, **task.arguments(ctx.payload))
+        return run_of(ctx, Done(encode(value, task.key, RESULT_LIMIT)), None)
+    except Exception as error:
+        return run_of(ctx, answer(error), error)
+    except SystemExit as error:
+        return run_of(ctx, failed(error), error)
+
+
+def _context(attempt: Attempt, acquire: Acquire) -> RecordedContext:
+    ctx = RecordedContext.of(attempt, acquire)
+    assert isinstance(ctx, RecordedContext)
+    return ctx
+
+
+class _Executor(FunctionExecutor):
+    """Keeps what the task raised, for the test to raise again."""
+
+    exception: BaseException | None = None
+
+    async def _call(self, attempt: Attempt, ctx: JobContext, arguments: Mapping[str, Any]) -> Any:
+        try:
+            return await super()._call(attempt, ctx, arguments)
+        except (Exception, SystemExit) as error:
+            self.exception = error
+            raise
+
+
+async def _nothing_to_fetch(attempt: Attempt) -> None:
+    """The payload is always there."""

@@ -1,0 +1,1 @@
+"""The process that claims jobs, runs them and reports what became of them."""

@@ -1,0 +1,74 @@
+"""One try of a job, as its worker holds it."""
+
+import asyncio
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+from typing import Any
+from uuid import UUID
+
+from fairlane.core.connect import Record
+
+KILL_AFTER = 5.0  # seconds
+
+
+class Stop(Enum):
+    """Why a running attempt is told to stop."""
+
+    TIMEOUT = "timeout"
+    CANCEL = "cancel"
+    LEASE_LOST = "lease lost"
+    SHUTDOWN = "shutdown"
+
+
+@dataclass(slots=True, eq=False)
+class Attempt:
+    """What a claim answered, and how far the run has come."""
+
+    job_id: UUID
+    attempt: int  # with the worker's id the fencing token
+    number: int  # as people count: 1 is the first that counts
+    max_attempts: int
+    tenant_id: UUID
+    tenant: str
+    definition_id: UUID
+    key: str
+    version: str
+    queue: str
+    payload: dict[str, Any] | None  # None: too large to come with the claim
+    correlation_id: str | None
+    timeout: float
+    started_at: datetime
+    stop: Stop | None = None
+    canceled: asyncio.Event | None = None
+    task: "asyncio.Task[None] | None" = None
+    timer: asyncio.TimerHandle | None = None
+    pids: set[int] = field(default_factory=set)  # process groups to kill with it
+    missed: bool = False  # the last heartbeat did not name it
+
+    @classmethod
+    def of(cls, row: Record, queue: str, payload: dict[str, Any] | None) -> "Attempt":
+        return cls(
+            job_id=row["job_id"],
+            attempt=row["attempt"],
+            number=row["counted"],
+            max_attempts=row["max_attempts"],
+            tenant_id=row["tenant_id"],
+            tenant=row["tenant"],
+            definition_id=row["definition_id"],
+            key=row["definition_key"],
+            version=row["version"],
+            queue=queue,
+            payload=payload,
+            correlation_id=row["correlation_id"],
+            timeout=row["timeout_seconds"],
+            started_at=row["started_at"],
+        )
+
+    @property
+    def grace(self) -> float:
+        """How long it may take to stop once it is asked; well before it counts as stuck."""
+        return min(KILL_AFTER, self.timeout / 2)
+
+    def __str__(self) -> str:
+        return f"{self.key} {self.job_id} (attempt {self.number})"

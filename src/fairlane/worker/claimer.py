@@ -1,0 +1,76 @@
+"""Claims jobs, in batches up to the free slots, one claim at a time."""
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from uuid import UUID
+
+from fairlane.core import calls, json
+from fairlane.core.calls import Call
+from fairlane.core.connect import Record
+from fairlane.worker.attempt import Attempt
+from fairlane.worker.patience import Patience
+from fairlane.worker.slots import Slots
+
+log = logging.getLogger("fairlane.worker")
+
+
+class Claimer:
+    """Keeps the slots filled: asks when woken, when a slot came free, and every `poll` seconds."""
+
+    def __init__(
+        self,
+        worker: UUID,
+        slots: Slots,
+        send: Callable[[Call], Awaitable[list[Record]]],
+        start: Callable[[Attempt], None],
+        *,
+        poll: float,
+    ) -> None:
+        self.worker = worker
+        self._slots = slots
+        self._send = send
+        self._start = start
+        self._poll = poll
+        self._woken = asyncio.Event()
+
+    def wake(self) -> None:
+        self._woken.set()
+
+    async def run(self) -> None:
+        patience = Patience()
+        while True:
+            self._woken.clear()
+            try:
+                full = await self.tick()
+                patience.reset()
+            except patience.passing as error:
+                log.warning("not claiming, the database is away: %s", error)
+                await patience.wait()
+                continue
+            if not full:
+                await self._rest()
+
+    async def tick(self) -> bool:
+        """Claim once; true when every free slot was filled, so that there may be more."""
+        free = self._slots.free()
+        if not free:
+            return False
+        rows = await self._send(
+            calls.claim_queues(self.worker, list(free), [free[queue] for queue in free])
+        )
+        for row in rows:
+            payload = None if row["payload"] is None else json.loads(row["payload"])
+            attempt = Attempt.of(row, row["queue"], payload)
+            self._slots.take(attempt.queue)
+            self._start(attempt)
+        # Even when slots are free again, others of the loop should run first.
+        await asyncio.sleep(0)
+        return bool(rows) and bool(self._slots.free())
+
+    async def _rest(self) -> None:
+        with suppress(TimeoutError):
+            # Spread out: a fleet that was started together should not ask together.
+            await asyncio.wait_for(self._woken.wait(), self._poll * random.uniform(0.75, 1.25))

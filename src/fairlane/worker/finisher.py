@@ -1,0 +1,119 @@
+"""Reports outcomes in batches: while one report travels, the next fills up."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import assert_never
+from uuid import UUID
+
+import asyncpg
+
+from fairlane.core import calls
+from fairlane.core.calls import Call
+from fairlane.core.connect import Record
+from fairlane.errors import LeaseLost
+from fairlane.outcome import Bounced, Canceled, Done, Failed, Outcome, Snoozed
+from fairlane.worker.attempt import Attempt
+from fairlane.worker.patience import Patience
+
+log = logging.getLogger("fairlane.worker")
+
+Send = Callable[[Call], Awaitable[list[Record]]]
+BATCH = 500
+
+
+class Finisher:
+    """Writes down what became of attempts; what it is given is written or the lease is lost."""
+
+    def __init__(self, worker: UUID, send: Send, released: Callable[[int], None]) -> None:
+        self.worker = worker
+        self._send = send
+        self._released = released  # told how many reports reached the database
+        self._waiting: list[tuple[Attempt, Outcome]] = []
+        self._some = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    def record(self, attempt: Attempt, outcome: Outcome) -> None:
+        self._waiting.append((attempt, outcome))
+        self._idle.clear()
+        self._some.set()
+
+    async def written(self) -> None:
+        """Wait until everything recorded so far is in the database."""
+        await self._idle.wait()
+
+    async def run(self) -> None:
+        while True:
+            await self._some.wait()
+            batch, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
+            await self._write(batch)
+            self._released(len(batch))
+            if not self._waiting:
+                self._some.clear()
+                self._idle.set()
+
+    async def _write(self, batch: list[tuple[Attempt, Outcome]]) -> None:
+        done: list[tuple[Attempt, Done]] = []
+        others: list[tuple[Attempt, Call]] = []
+        for attempt, outcome in batch:
+            if isinstance(outcome, Done) and not outcome.errors:
+                done.append((attempt, outcome))
+            else:
+                others.append((attempt, self._call(attempt, outcome)))
+        if done:
+            await self._finish(done)
+        for attempt, call in others:
+            try:
+                await self._persist(call)
+            except LeaseLost:
+                log.warning("%s: the lease was lost, its outcome is not recorded", attempt)
+            except asyncpg.PostgresError as error:
+                # One bad outcome must not hold up the others; its job will be rescued.
+                log.error("%s: its outcome could not be recorded: %s", attempt, error)
+
+    async def _finish(self, done: list[tuple[Attempt, Done]]) -> None:
+        ids = [attempt.job_id for attempt, _ in done]
+        attempts = [attempt.attempt for attempt, _ in done]
+        results = [outcome.result for _, outcome in done]
+        try:
+            rows, sure = await self._persist(calls.finish(self.worker, ids, attempts, results))
+        except LeaseLost:
+            log.warning("the lease was lost: %d outcomes are not recorded", len(done))
+            return
+        # A report that was sent twice, because the first answer was lost, finds nothing to do.
+        if len(rows) < len(done) and sure:
+            kept = {row[0] for row in rows}
+            for attempt, _ in done:
+                if attempt.job_id not in kept:
+                    log.warning("%s: no longer this worker's, its outcome is not recorded", attempt)
+
+    def _call(self, attempt: Attempt, outcome: Outcome) -> Call:
+        key = (self.worker, attempt.job_id, attempt.attempt)
+        match outcome:
+            case Done(result, errors):
+                return calls.finish(
+                    self.worker, [attempt.job_id], [attempt.attempt], [result], [errors]
+                )
+            case Failed(error, final, retry_after, kind):
+                return calls.fail(*key, error, final=final, retry_after=retry_after, outcome=kind)
+            case Snoozed(seconds):
+                return calls.snooze(*key, seconds)
+            case Canceled():
+                return calls.canceled(*key)
+            case Bounced():
+                return calls.bounce(*key)
+            case _:
+                assert_never(outcome)
+
+    async def _persist(self, call: Call) -> tuple[list[Record], bool]:
+        """Send until it is through; the second part tells whether it was sent only once."""
+        patience = Patience()
+        sure = True
+        while True:
+            try:
+                return await self._send(call), sure
+            except patience.passing as error:
+                sure = False
+                log.warning("outcomes wait for the database: %s", error)
+                await patience.wait()

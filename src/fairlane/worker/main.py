@@ -1,0 +1,77 @@
+"""`fairlane worker`: one worker, or a supervisor of several."""
+
+import asyncio
+import importlib
+import logging
+import os
+import signal
+import sys
+from pathlib import Path
+
+import uvloop
+
+from fairlane.app import Fairlane
+from fairlane.config import Settings
+from fairlane.core import migrate
+from fairlane.core.connect import connected
+from fairlane.database import database
+from fairlane.errors import ConfigError, FairlaneError
+from fairlane.executors.tree import follow_parent
+from fairlane.worker.supervisor import PARENT, supervise
+from fairlane.worker.worker import Worker
+
+log = logging.getLogger("fairlane.worker")
+
+
+def run(app_path: str | None, queues: dict[str, int], processes: int, settings: Settings) -> int:
+    """Work until SIGTERM or SIGINT; the exit status."""
+    if processes > 1:
+        return supervise(processes, sys.argv[1:])
+    if parent := os.environ.get(PARENT):
+        # A supervisor that was killed must not leave workers that nobody watches.
+        follow_parent(signal.SIGTERM, int(parent))
+    with database(settings, start=False) as url:
+        app = load_app(app_path) if app_path else Fairlane(url, settings=settings)
+        return uvloop.run(_work(app, url, queues, settings))
+
+
+async def _work(app: Fairlane, url: str, queues: dict[str, int], settings: Settings) -> int:
+    async with connected(url) as connection:
+        await migrate.check(connection)
+        slots = {
+            row["name"]: row["slots"]
+            for row in await connection.fetch("select name, slots from fairlane.queue")
+        }
+    if unknown := sorted(set(queues) - set(slots)):
+        raise ConfigError("--queue", f"one of {', '.join(sorted(slots))}", got=f'"{unknown[0]}"')
+    worker = Worker(
+        app,
+        url,
+        queues or slots,
+        lease_seconds=settings.lease_seconds,
+        poll_seconds=settings.poll_seconds,
+        grace_seconds=settings.grace_seconds,
+    )
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, worker.stop)
+    await worker.run()
+    return 0
+
+
+def load_app(path: str) -> Fairlane:
+    """The app behind MODULE:APP."""
+    module_name, _, attribute = path.partition(":")
+    if not attribute:
+        raise ConfigError("--app", "like MODULE:APP", got=f'"{path}"')
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        module = importlib.import_module(module_name)
+    except ImportError as error:
+        raise FairlaneError(f'--app {path}: "{module_name}" cannot be imported: {error}') from error
+    found = module
+    for part in attribute.split("."):
+        found = getattr(found, part, None)  # type: ignore[assignment]
+    if not isinstance(found, Fairlane):
+        raise FairlaneError(f'--app {path}: "{attribute}" in {module_name} is no Fairlane app')
+    return found

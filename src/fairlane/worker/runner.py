@@ -1,0 +1,104 @@
+"""Runs attempts within their deadlines and hands each outcome to the finisher."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import assert_never
+
+from fairlane.context import JobContext
+from fairlane.executors.base import Executor, failed
+from fairlane.outcome import Bounced, Canceled, Failed, Outcome
+from fairlane.worker.attempt import KILL_AFTER, Attempt, Stop
+
+log = logging.getLogger("fairlane.worker")
+
+
+class Runner:
+    """Holds what runs; tells it to stop when its time is up or somebody says so."""
+
+    def __init__(
+        self,
+        executor_for: Callable[[Attempt], Executor | None],
+        context_for: Callable[[Attempt], JobContext],
+        fetch_payload: Callable[[Attempt], Awaitable[None]],
+        ended: Callable[[Attempt, Outcome | None], None],
+    ) -> None:
+        self.running: dict[tuple[object, int], Attempt] = {}
+        self._executor_for = executor_for
+        self._context_for = context_for
+        self._fetch_payload = fetch_payload
+        self._ended = ended
+        self._loop = asyncio.get_running_loop()
+
+    def start(self, attempt: Attempt) -> None:
+        self.running[attempt.job_id, attempt.attempt] = attempt
+        attempt.timer = self._loop.call_later(attempt.timeout, self.stop, attempt, Stop.TIMEOUT)
+        attempt.task = self._loop.create_task(self._run(attempt))
+
+    def stop(self, attempt: Attempt, why: Stop) -> None:
+        """Ask the attempt to stop. What cannot be stopped is at least told."""
+        if attempt.stop is None and attempt.task is not None:
+            attempt.stop = why
+            log.info("%s is told to stop: %s", attempt, why.value)
+            attempt.task.cancel()
+            self._loop.call_later(attempt.grace, self._insist, attempt)
+
+    def _insist(self, attempt: Attempt) -> None:
+        """A coroutine that swallows its cancellation cannot be killed: it keeps its slot until it
+        ends, or until the database parks its job as stuck."""
+        if (attempt.job_id, attempt.attempt) in self.running and attempt.task is not None:
+            log.error(
+                '%s does not stop: its slot stays taken. Use isolation="process" for work that '
+                "must be stopped",
+                attempt,
+            )
+            attempt.task.cancel()
+            self._loop.call_later(KILL_AFTER, self._insist, attempt)
+
+    def stop_all(self, why: Stop) -> None:
+        for attempt in list(self.running.values()):
+            self.stop(attempt, why)
+
+    async def _run(self, attempt: Attempt) -> None:
+        outcome: Outcome | None
+        try:
+            outcome = await self._outcome(attempt)
+        except asyncio.CancelledError:
+            outcome = self._outcome_of_stop(attempt)
+        except BaseException as error:  # the executor's fault, or SystemExit from a task
+            outcome = failed(error)
+        finally:
+            if attempt.timer is not None:
+                attempt.timer.cancel()
+            del self.running[attempt.job_id, attempt.attempt]
+        if attempt.stop is Stop.LEASE_LOST:
+            outcome = None  # whatever it came to, it is no longer ours to say
+        self._ended(attempt, outcome)
+
+    async def _outcome(self, attempt: Attempt) -> Outcome:
+        executor = self._executor_for(attempt)
+        if executor is None:
+            log.warning("%s: this worker does not know the task, another may", attempt)
+            return Bounced()
+        if attempt.payload is None:
+            await self._fetch_payload(attempt)
+        return await executor.run(attempt, self._context_for(attempt))
+
+    def _outcome_of_stop(self, attempt: Attempt) -> Outcome | None:
+        match attempt.stop:
+            case Stop.TIMEOUT:
+                return Failed(
+                    {
+                        "type": "Timeout",
+                        "message": f"ran longer than its timeout of {attempt.timeout:g} s",
+                    },
+                    outcome="timeout",
+                )
+            case Stop.CANCEL:
+                return Canceled()
+            case Stop.SHUTDOWN | Stop.LEASE_LOST:
+                return None
+            case None:  # the task cancelled itself
+                return Failed({"type": "CancelledError", "message": "the task cancelled itself"})
+            case _:
+                assert_never(attempt.stop)

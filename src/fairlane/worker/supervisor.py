@@ -1,0 +1,104 @@
+"""Several worker processes under one parent that restarts those which die."""
+
+import logging
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+
+log = logging.getLogger("fairlane.supervisor")
+
+FIRST_DELAY, LONGEST_DELAY = 0.5, 30.0
+STEADY = 60.0  # a child that lived this long starts with a clean slate
+
+
+PARENT = "FAIRLANE_SUPERVISOR_PID"
+
+
+class Child:
+    """One worker process and when it may next be started."""
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        self._arguments = arguments
+        self.process: subprocess.Popen[bytes] | None = None
+        self._started = 0.0
+        self._delay = FIRST_DELAY
+        self.due = 0.0
+
+    def start(self) -> None:
+        self._started = time.monotonic()
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "fairlane", *self._arguments],
+            env={**os.environ, PARENT: str(os.getpid())},
+        )
+        log.info("worker process %d started", self.process.pid)
+
+    def died(self, status: int) -> None:
+        assert self.process is not None
+        if time.monotonic() - self._started > STEADY:
+            self._delay = FIRST_DELAY
+        how = f"signal {signal.Signals(-status).name}" if status < 0 else f"status {status}"
+        log.error(
+            "worker process %d ended with %s; a new one starts in %.1f s",
+            self.process.pid,
+            how,
+            self._delay,
+        )
+        self.process = None
+        self.due = time.monotonic() + self._delay
+        self._delay = min(self._delay * 2, LONGEST_DELAY)
+
+
+def supervise(processes: int, arguments: Sequence[str]) -> int:
+    """Keep `processes` workers alive until SIGTERM or SIGINT, then stop them in good order."""
+    children = [Child(_for_one(arguments)) for _ in range(processes)]
+    stopping = False
+    asked, bell = os.pipe()
+    os.set_blocking(asked, False)
+    os.set_blocking(bell, False)
+    signal.set_wakeup_fd(bell)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
+        signal.signal(number, lambda *_: None)
+
+    with selectors.DefaultSelector() as selector:
+        selector.register(asked, selectors.EVENT_READ)
+        while True:
+            now = time.monotonic()
+            for child in children:
+                if child.process is not None and (status := child.process.poll()) is not None:
+                    if stopping:
+                        child.process = None
+                    else:
+                        child.died(status)
+                if child.process is None and not stopping and child.due <= now:
+                    child.start()
+            if stopping and all(child.process is None for child in children):
+                return 0
+            waits = [child.due - now for child in children if child.process is None]
+            selector.select(max(min(waits, default=60.0), 0.05))
+            try:
+                numbers = os.read(asked, 512)
+            except BlockingIOError:
+                continue
+            if {signal.SIGTERM, signal.SIGINT} & set(numbers):
+                # The second time they are not asked any more.
+                number = signal.SIGKILL if stopping else signal.SIGTERM
+                stopping = True
+                for child in children:
+                    if child.process is not None:
+                        child.process.send_signal(number)
+
+
+def _for_one(arguments: Sequence[str]) -> list[str]:
+    """The same command line for a single process."""
+    kept: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        if word == "--processes":
+            next(words, None)
+        elif not word.startswith("--processes="):
+            kept.append(word)
+    return kept

@@ -1,0 +1,255 @@
+"""doctor finds what is wrong, says what to do, and exits 1 where it must not stay so."""
+
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from cli.calling import Call, Floor
+from fairlane.doctor import without_password
+from support.clock import Clock
+
+
+def check(fairlane: Call, name: str) -> dict[str, Any]:
+    checks = {each["name"]: each for each in fairlane("doctor", "--json").json["checks"]}
+    found: dict[str, Any] = checks[name]
+    return found
+
+
+def test_every_check_is_made_and_has_a_next_step_where_it_is_not_well(
+    fairlane: Call, floor: Floor
+) -> None:
+    # The server of the tests is careless on purpose; that is its only fault.
+    floor.fetch("select fairlane.make_partitions()")
+    answer = fairlane("doctor", "--json")
+
+    bad = [each["name"] for each in answer.json["checks"] if each["verdict"] != "ok"]
+    assert bad == ["server settings"]
+    assert (answer.status, answer.json["ok"]) == (1, False)
+    assert all(each["next_step"] for each in answer.json["checks"] if each["verdict"] != "ok")
+    assert {each["name"] for each in answer.json["checks"]} == {
+        *("database", "schema", "server settings", "oldest transaction", "clock", "dead rows"),
+        *("partitions", "default partition", "indexes", "workers", "unserved queues"),
+        *("stuck jobs", "gate counters", "lanes"),
+    }
+    people = fairlane("doctor").out
+    assert "fail  server settings: " in people
+    assert "fsync is off" in people
+    assert "      -> turn it on: " in people
+
+
+def test_all_well_exits_0(fairlane: Call, floor: Floor, monkeypatch: pytest.MonkeyPatch) -> None:
+    from fairlane import doctor
+
+    careful = [each for each in doctor.SERVER_CHECKS if each.__name__ != "_server_settings"]
+    monkeypatch.setattr(doctor, "SERVER_CHECKS", careful)
+
+    answer = fairlane("doctor", "--json")
+
+    assert (answer.status, answer.json["ok"]) == (0, True)
+
+
+def test_settings_are_told_with_where_they_came_from_and_without_secrets(
+    fairlane: Call, anywhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (anywhere / "fairlane.toml").write_text("lease_seconds = 30")
+    monkeypatch.setenv("FAIRLANE_SECRET_KEY", "s3cret")
+    monkeypatch.setenv("FAIRLANE_DATABASE_URL", "postgresql://u:s3cret@localhost:1/app")
+
+    answer = fairlane("doctor", "--json")
+
+    told = {each["name"]: (each["value"], each["source"]) for each in answer.json["settings"]}
+    assert told["lease_seconds"] == ("30", "fairlane.toml")
+    assert told["poll_seconds"] == ("1", "default")
+    assert told["secret_key"] == ("***", "FAIRLANE_SECRET_KEY")
+    assert told["database_url"] == (
+        "postgresql://u:***@localhost:1/app",
+        "FAIRLANE_DATABASE_URL",
+    )
+    assert "s3cret" not in answer.out + fairlane("doctor").out
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://u:p%40ss@db:5433/app?sslmode=require", "postgresql://u:***@db:5433/app"),
+        ("postgresql://u@db/app?password=p&x=1", "postgresql://u@db/app?password=***&x=1"),
+        ("postgresql://u:a:b@db/app", "postgresql://u:***@db/app"),
+        ("postgresql:///app?host=/run/pg&user=u", "postgresql:///app?host=/run/pg&user=u"),
+    ],
+)
+def test_a_url_is_shown_without_its_password(url: str, shown: str) -> None:
+    assert without_password(url).startswith(shown)
+
+
+def test_a_server_that_is_away_is_the_only_finding(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nowhere = call("doctor", "--json")
+    assert nowhere.status == 1
+    assert "none runs in" in nowhere.json["checks"][0]["found"]
+
+    monkeypatch.setenv("FAIRLANE_DATABASE_URL", "postgresql://localhost:1/app")
+    away = call("doctor", "--json")
+    assert away.status == 1
+    assert [each["name"] for each in away.json["checks"]] == ["database"]
+    assert "the database does not answer" in away.json["checks"][0]["found"]
+
+
+def test_a_missing_schema_is_found_and_nothing_else_asked_of_it(
+    call: Call, empty_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAIRLANE_DATABASE_URL", empty_database)
+
+    answer = call("doctor", "--json")
+
+    assert answer.status == 1
+    schema = answer.json["checks"][1]
+    assert (schema["name"], schema["verdict"]) == ("schema", "fail")
+    assert schema["next_step"] == "run: fairlane migrate"
+    assert "lanes" not in [each["name"] for each in answer.json["checks"]]
+
+
+def test_an_old_transaction_is_found(
+    fairlane: Call, floor: Floor, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert check(fairlane, "oldest transaction")["verdict"] == "ok"
+    monkeypatch.setattr("fairlane.doctor.OLD", -1.0)
+    with psycopg.connect(database, application_name="a report") as conn:
+        conn.execute("select 1")
+        found = check(fairlane, "oldest transaction")
+
+    assert found["verdict"] == "warn"
+    assert "(a report) is open for 0 min" in found["found"]
+
+
+def test_a_clock_that_is_off_is_found(fairlane: Call, clock: Clock) -> None:
+    assert check(fairlane, "clock")["verdict"] == "ok"
+    clock.advance(seconds=90)
+
+    found = check(fairlane, "clock")
+    assert found["verdict"] == "warn"
+    assert "90 s apart" in found["found"]
+
+
+def test_missing_partitions_are_found(fairlane: Call, floor: Floor, clock: Clock) -> None:
+    clock.advance(seconds=40 * 86_400)
+    assert check(fairlane, "partitions")["verdict"] == "warn"
+
+    floor.fetch("select fairlane.make_partitions()")
+    assert check(fairlane, "partitions")["verdict"] == "ok"
+
+
+def test_jobs_in_the_default_partition_are_found(
+    fairlane: Call, floor: Floor, acme: str, clock: Clock
+) -> None:
+    assert check(fairlane, "default partition")["verdict"] == "ok"
+    clock.advance(seconds=40 * 86_400)
+    floor.ended(acme, "a.task")
+
+    found = check(fairlane, "default partition")
+    assert (found["verdict"], found["found"]) == (
+        "warn",
+        "1 finished jobs are in history_default",
+    )
+
+
+def test_an_index_that_is_not_valid_is_found(fairlane: Call, floor: Floor, acme: str) -> None:
+    for _ in range(2):
+        floor.enqueue(acme, "a.task")
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        floor.fetch("create unique index concurrently broken on fairlane.job (tenant_id)")
+
+    found = check(fairlane, "indexes")
+    assert found["verdict"] == "fail"
+    assert "fairlane.broken" in found["found"]
+
+
+def test_a_worker_that_stopped_answering_is_found(
+    fairlane: Call, floor: Floor, acme: str, clock: Clock
+) -> None:
+    worker = floor.worker("w7", lease=15)
+    floor.enqueue(acme, "a.task")
+    floor.claim(worker)
+    assert check(fairlane, "workers")["verdict"] == "ok"
+
+    clock.advance(seconds=20)
+    found = check(fairlane, "workers")
+    assert found["verdict"] == "warn"
+    assert "w7 on h1" in found["found"]
+
+    # Nobody has come for its jobs: there is nobody.
+    clock.advance(seconds=60)
+    assert check(fairlane, "workers")["verdict"] == "fail"
+
+
+def test_a_queue_that_nobody_serves_is_found(fairlane: Call, floor: Floor, acme: str) -> None:
+    floor.enqueue(acme, "a.task")
+
+    found = check(fairlane, "unserved queues")
+    assert (found["verdict"], found["next_step"]) == ("warn", "fairlane worker --queue default=8")
+
+    floor.worker()
+    assert check(fairlane, "unserved queues")["verdict"] == "ok"
+
+
+def test_a_stuck_job_is_found(fairlane: Call, floor: Floor, acme: str, clock: Clock) -> None:
+    job = floor.enqueue(acme, "a.task")
+    floor.claim(floor.worker())
+    clock.advance(seconds=599)
+    assert check(fairlane, "stuck jobs")["verdict"] == "ok"
+
+    clock.advance(seconds=2)
+    found = check(fairlane, "stuck jobs")
+    assert found["verdict"] == "warn"
+    assert str(job) in found["found"]
+
+
+@pytest.mark.parametrize("what", ["gate", "lane"])
+def test_a_counter_that_tells_no_truth_is_found(
+    fairlane: Call, floor: Floor, acme: str, what: str
+) -> None:
+    floor.enqueue(acme, "a.task")
+    floor.claim(floor.worker())
+    assert check(fairlane, "gate counters")["verdict"] == "ok"
+
+    floor.fetch(f"update fairlane.{what} set running = running + 1")
+    found = check(fairlane, "gate counters")
+    assert found["verdict"] == "fail"
+    assert f"{what} " in found["found"]
+    assert "counts 2 running, there are 1" in found["found"]
+
+
+def test_a_lane_that_nobody_would_come_for_is_found(
+    fairlane: Call, floor: Floor, acme: str
+) -> None:
+    floor.ended(acme, "a.task")
+    floor.enqueue(acme, "a.task")
+    # The lane is idle and has a queued job, and word of it is on its way.
+    assert check(fairlane, "lanes")["verdict"] == "ok"
+    floor.one("select fairlane.sweep()")
+    assert check(fairlane, "lanes")["verdict"] == "ok"
+
+    floor.fetch("update fairlane.share set ready = false")
+    assert check(fairlane, "lanes")["verdict"] == "fail"
+    floor.fetch("update fairlane.lane set state = 'idle'")
+    found = check(fairlane, "lanes")
+    assert found["verdict"] == "fail"
+    assert "acme in default" in found["found"]
+
+
+def test_dead_rows_that_vacuum_left_are_found(
+    fairlane: Call, floor: Floor, acme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    floor.enqueue(acme, "a.task")
+    for _ in range(3):
+        floor.fetch("update fairlane.job set priority = priority + 1")
+    floor.one("select pg_stat_force_next_flush()")
+
+    found = check(fairlane, "dead rows")
+
+    assert found["verdict"] == "ok"
+    assert "fairlane.job has 3 dead rows and 1 live ones" in found["found"]
+    monkeypatch.setattr("fairlane.doctor.MANY_DEAD_ROWS", 2)
+    assert check(fairlane, "dead rows")["verdict"] == "warn"

@@ -1,0 +1,172 @@
+"""The tasks that the workers under test know."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from fairlane import Fail, Fairlane, JobContext, Snooze
+
+app = Fairlane()
+FOLDER = Path(os.environ.get("FAIRLANE_TEST_FOLDER", "."))
+
+
+def note(text: str, name: str = "runs") -> None:
+    """Append a line that no other process can tear apart."""
+    with (FOLDER / name).open("ab", buffering=0) as file:
+        file.write(f"{text}\n".encode())
+
+
+def gate_is_open(name: str) -> bool:
+    return (FOLDER / name).exists()
+
+
+@app.job("echo")
+async def echo(ctx: JobContext, text: str = "") -> dict[str, str]:
+    note(f"{ctx.job_id} {ctx.attempt}")
+    return {"text": text}
+
+
+@app.job("in_thread")
+def in_thread(ctx: JobContext, n: int) -> int:
+    note(f"{ctx.job_id} {ctx.attempt}")
+    return n * 2
+
+
+@app.job("in_process", isolation="process")
+def in_process(ctx: JobContext, n: int) -> dict[str, int]:
+    note(f"{ctx.job_id} {ctx.attempt}")
+    return {"n": n * 2, "pid": os.getpid()}
+
+
+@app.job("wait_for", timeout=120)
+async def wait_for(ctx: JobContext, gate: str = "open") -> str:
+    """Runs until the test opens the gate."""
+    note(f"{ctx.job_id} {ctx.attempt}")
+    while not gate_is_open(gate):
+        await asyncio.sleep(0.01)
+    return "done"
+
+
+@app.job("block_loop", timeout=120)
+async def block_loop(ctx: JobContext, gate: str = "open") -> str:
+    """Keeps the event loop from running until the test opens the gate."""
+    note(f"{ctx.job_id} {ctx.attempt}")
+    while not gate_is_open(gate):
+        time.sleep(0.01)
+    return "done"
+
+
+@app.job("fails", retry_delays=[60, 300], max_attempts=3)
+async def fails(ctx: JobContext, message: str = "no luck") -> None:
+    note(f"{ctx.job_id} {ctx.attempt}")
+    raise ValueError(message)
+
+
+@app.job("fails_once", retry_delays=[60])
+async def fails_once(ctx: JobContext) -> str:
+    note(f"{ctx.job_id} {ctx.attempt}")
+    if ctx.attempt == 1:
+        raise ValueError("not yet")
+    return "at last"
+
+
+@app.job("gives_up")
+async def gives_up(ctx: JobContext) -> None:
+    raise Fail("the file is gone")
+
+
+@app.job("snoozes")
+async def snoozes(ctx: JobContext) -> str:
+    note(f"{ctx.job_id} {ctx.attempt}")
+    if len((FOLDER / "runs").read_text().splitlines()) < 2:
+        raise Snooze(60)
+    return "awake"
+
+
+@app.job("slow", timeout=1)
+async def slow(ctx: JobContext) -> None:
+    await asyncio.sleep(3600)
+
+
+@app.job("slow_process", timeout=1, isolation="process")
+def slow_process(ctx: JobContext) -> None:
+    note(str(os.getpid()), "pids")
+    time.sleep(3600)
+
+
+@app.job("cooperative", timeout=120)
+def cooperative(ctx: JobContext) -> str:
+    """A thread that asks whether it is wanted."""
+    note(f"{ctx.job_id} {ctx.attempt}")
+    ctx.canceled.wait(60)
+    return "stopped when asked"
+
+
+@app.job("stubborn", timeout=120, isolation="process")
+def stubborn(ctx: JobContext) -> None:
+    """Ignores being asked, and leaves daemons behind."""
+    import signal
+
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    daemon = (
+        "import os, time\n"
+        "if os.fork(): os._exit(0)\n"
+        "os.setsid()\n"
+        "if os.fork(): os._exit(0)\n"
+        f"open({str(FOLDER / 'pids')!r}, 'a').write(f'{{os.getpid()}}\\n')\n"
+        "time.sleep(3600)\n"
+    )
+    subprocess.run([sys.executable, "-c", daemon], check=True)
+    note(str(os.getpid()), "pids")
+    time.sleep(3600)
+
+
+@app.job("leaves_daemon", isolation="process")
+def leaves_daemon(ctx: JobContext) -> str:
+    """Returns at once, and leaves a daemon behind."""
+    subprocess.Popen(
+        [sys.executable, "-c", "import os, time; os.setsid(); time.sleep(3600)"],
+    )
+    children = subprocess.run(
+        ["pgrep", "-P", str(os.getpid())], capture_output=True, text=True, check=False
+    )
+    for pid in children.stdout.split():
+        note(pid, "pids")
+    return "gone"
+
+
+@app.job("eats_memory", isolation="process", memory_mb=256, max_attempts=1)
+def eats_memory(ctx: JobContext) -> int:
+    return len(bytearray(4 * 1024**3))
+
+
+@app.job("kills_worker", max_attempts=2, retry_delays=[1])
+async def kills_worker(ctx: JobContext) -> None:
+    note(f"{ctx.job_id} {ctx.attempt}")
+    os.kill(os.getpid(), 9)
+
+
+@app.job("not_json", max_attempts=1)
+async def not_json(ctx: JobContext) -> object:
+    return object()
+
+
+@app.job("huge", max_attempts=1)
+async def huge(ctx: JobContext) -> str:
+    return "x" * 2_000_000
+
+
+@app.job("exits", max_attempts=1)
+async def exits(ctx: JobContext) -> None:
+    sys.exit(3)
+
+
+@app.job("tenant_rows")
+async def tenant_rows(ctx: JobContext) -> list[str]:
+    """What this tenant sees of the application's own table."""
+    async with ctx.connection() as connection:
+        rows = await connection.fetch("select tenant from app_rows order by tenant")
+    return [row["tenant"] for row in rows]

@@ -1,0 +1,152 @@
+"""A worker runs what it knows, and reports what became of it."""
+
+import pytest
+
+from support.clock import Clock
+from support.workers import Fleet, until
+
+
+def result(fleet: Fleet, job: object) -> object:
+    return fleet.ask("select result from fairlane.history where id = %s", job)
+
+
+def test_a_coroutine_a_thread_and_a_process_all_answer(fleet: Fleet) -> None:
+    fleet.worker("default=4")
+    first = fleet.enqueue("echo", '{"text": "hello"}')
+    second = fleet.enqueue("in_thread", '{"n": 21}')
+    third = fleet.enqueue("in_process", '{"n": 4}')
+
+    for job in (first, second, third):
+        fleet.until_status(job, "succeeded")
+
+    assert result(fleet, first) == {"text": "hello"}
+    assert result(fleet, second) == 42
+    assert result(fleet, third)["n"] == 8  # type: ignore[index]
+    assert result(fleet, third)["pid"] != fleet.processes[0].pid  # type: ignore[index]
+    fleet.assert_books_balance()
+
+
+def test_a_failed_attempt_comes_back_after_the_listed_delays_and_then_waits_for_a_person(
+    fleet: Fleet, clock: Clock
+) -> None:
+    fleet.worker()
+    job = fleet.enqueue("fails")
+
+    for attempt, delay in ((1, 60), (2, 300)):
+        fleet.until_status(job, "scheduled")
+        due = fleet.ask(
+            "select scheduled_for - finished_at from fairlane.job"
+            " join fairlane.attempt on job_id = id and attempt.attempt = %s where id = %s",
+            attempt,
+            job,
+        )
+        assert abs(due.total_seconds() - delay) < 1
+        clock.advance(seconds=delay + 1)
+        until(lambda n=attempt: len(fleet.runs()) > n, "the next attempt ran")  # type: ignore[misc]
+
+    fleet.until_status(job, "dead_letter")
+    assert [line.split()[1] for line in fleet.runs()] == ["1", "2", "3"]
+    told = fleet.db.execute(
+        "select outcome, error->>'message', error->>'traceback' from fairlane.attempt"
+        " where job_id = %s order by attempt",
+        [job],
+    ).fetchall()
+    assert [row[:2] for row in told] == [("failed", "no luck")] * 3
+    assert "ValueError" in told[0][2]
+    fleet.assert_books_balance()
+
+
+def test_a_job_that_fails_once_succeeds_when_it_is_tried_again(fleet: Fleet, clock: Clock) -> None:
+    fleet.worker()
+    job = fleet.enqueue("fails_once")
+    fleet.until_status(job, "scheduled")
+    clock.advance(seconds=61)
+    fleet.until_status(job, "succeeded")
+    assert result(fleet, job) == "at last"
+
+
+def test_fail_leaves_no_attempt_and_snooze_costs_none(fleet: Fleet, clock: Clock) -> None:
+    fleet.worker()
+    hopeless = fleet.enqueue("gives_up")
+    fleet.until_status(hopeless, "failed")
+
+    sleepy = fleet.enqueue("snoozes", max_attempts=1)
+    fleet.until_status(sleepy, "scheduled")
+    clock.advance(seconds=61)
+    fleet.until_status(sleepy, "succeeded")
+    assert fleet.ask("select attempt_count from fairlane.jobs where id = %s", sleepy) == 1
+
+
+@pytest.mark.parametrize(
+    ("key", "says"),
+    [
+        ("not_json", "is not JSON"),
+        ("huge", "the limit is"),
+        ("exits", "3"),
+        ("eats_memory", "over its limit of 256 MB"),
+    ],
+)
+def test_what_cannot_be_kept_or_run_is_a_failed_attempt_that_says_why(
+    fleet: Fleet, key: str, says: str
+) -> None:
+    fleet.worker()
+    job = fleet.enqueue(key)
+    fleet.until_status(job, "dead_letter")
+    error = fleet.ask("select last_error from fairlane.jobs where id = %s", job)
+    assert says in error["message"]
+    # The worker is none the worse for it.
+    fleet.until_status(fleet.enqueue("echo"), "succeeded")
+
+
+def test_a_job_that_no_worker_knows_waits(fleet: Fleet, clock: Clock) -> None:
+    fleet.db.execute('select fairlane.define(\'[{"key": "removed"}]\')')
+    fleet.worker()
+    job = fleet.enqueue("removed")
+    fleet.until_status(job, "scheduled")
+    clock.advance(seconds=2)
+    until(
+        lambda: fleet.ask("select forgiven from fairlane.job where id = %s", job) >= 2,
+        "it was tried again",
+    )
+    assert fleet.ask("select attempt - forgiven from fairlane.job where id = %s", job) == 0
+    fleet.until_status(fleet.enqueue("echo"), "succeeded")
+
+
+@pytest.mark.parametrize("key", ["in_thread", "in_process"])
+def test_a_payload_that_does_not_fit_is_parked_unrun_with_its_pointers(
+    fleet: Fleet, key: str
+) -> None:
+    fleet.worker()
+    job = fleet.enqueue(key, '{"n": "twelve"}')
+    fleet.until_status(job, "dead_letter")
+    told = fleet.db.execute(
+        "select reason, last_error from fairlane.dead_letter where id = %s", [job]
+    ).fetchone()
+    assert told is not None
+    assert told[0] == "invalid"
+    assert [fault["pointer"] for fault in told[1]["errors"]] == ["/n"]
+    assert fleet.runs() == []
+
+
+def test_inside_a_job_the_connection_carries_the_tenant(fleet: Fleet) -> None:
+    fleet.db.execute(
+        """
+        create table app_rows (tenant text);
+        insert into app_rows values ('acme'), ('globex');
+        alter table app_rows enable row level security;
+        alter table app_rows force row level security;
+        create policy own on app_rows using (tenant = current_setting('fairlane.tenant', true));
+        """
+    )
+    fleet.worker()
+    job = fleet.enqueue("tenant_rows", tenant="globex")
+    fleet.until_status(job, "succeeded")
+    assert result(fleet, job) == ["globex"]
+
+
+def test_a_large_payload_reaches_its_task(fleet: Fleet) -> None:
+    fleet.worker()
+    text = "x" * 200_000
+    job = fleet.enqueue("echo", f'{{"text": "{text}"}}')
+    fleet.until_status(job, "succeeded")
+    assert result(fleet, job) == {"text": text}
