@@ -28,7 +28,8 @@ end
 $$;
 
 -- A lane gave fewer jobs than it was asked for: some belong to another lane, or may not run now.
--- What the others were told of their gates may be wrong then, so they try again.
+-- Where there is one there are more, so they are moved many at a time. What the others were told of
+-- their gates may be wrong then, so they try again.
 create or replace function fairlane.set_right(turns fairlane.turn[], now timestamptz)
 returns void
 language plpgsql
@@ -50,10 +51,12 @@ begin
               and status = 'queued'
               and (priority, id) >= (t.head_priority, t.head_id)
             order by priority, id
-            limit t.take) j
-    join fairlane.definition d on d.id = j.definition_id;
+            limit 500) j
+    join fairlane.definition d on d.id = j.definition_id
+   where t.take > 0;
   if v_misplaced is not null then
     perform fairlane.move_to_own_lane(v_misplaced);
+    perform fairlane.sweep();          -- their own lanes may be ready at once
   end if;
   if v_inactive is not null then
     perform fairlane.put_off(v_inactive, set_right.now + interval '1 minute');
