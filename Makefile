@@ -15,7 +15,7 @@ MAKEFLAGS += --no-print-directory
 install: $(STAMP) ## build .venv from requirements.lock
 	@:
 
-up: $(STAMP) ## run everything, with demo data, at http://localhost:$(PORT)
+up: $(STAMP) ## run everything, with demo data, until Ctrl-C
 	@$(BIN)/fairlane up --demo --port $(PORT) $(ARGS)
 
 test: $(STAMP) ## run the tests; ARGS="-k claim -x" goes to pytest
@@ -30,7 +30,7 @@ format: $(STAMP) ## lay out the code and mend what can be mended
 	@$(BIN)/ruff check --quiet --fix-only .
 	@$(BIN)/ruff format --quiet .
 
-bench: $(STAMP) ## throughput, latency and fairness in one table
+bench: $(STAMP) ## what the verbs and a worker cost, in one table
 	@$(BIN)/fairlane bench $(ARGS)
 
 lock: ## compile requirements.lock anew; ARGS=--upgrade takes the newest versions

@@ -109,7 +109,7 @@ class JobContext:
                 "job_id": str(self.job_id),
                 "tenant": self.tenant,
                 "attempt": self.attempt,
-                "cid": self.correlation_id,
+                "correlation_id": self.correlation_id,
                 "fields": fields,
             },
         )

@@ -318,7 +318,10 @@ async def _lanes(conn: Connection) -> Check:
         tenant, queue = rows[0]
         found = f"{len(rows)} with queued jobs and nobody coming: {tenant} in {queue}"
         return _fail(
-            "lanes", found, "enqueue one more job there to wake it, and report it as a bug"
+            "lanes",
+            found,
+            f"fairlane tenants resume {tenant}; if it stays, enqueue one more job there; "
+            "and report it as a bug",
         )
     return _ok("lanes", "all with work are awake")
 

@@ -85,7 +85,13 @@ def test_log_lines_for_programs_are_json(
     capsys: pytest.CaptureFixture[str], logs: logging.Logger
 ) -> None:
     log_to_stderr(Settings(log_format="json"))
-    about = {"tenant": "acme", "job_id": "j1", "attempt": 2, "cid": "c1", "fields": {"n": 1}}
+    about = {
+        "tenant": "acme",
+        "job_id": "j1",
+        "attempt": 2,
+        "correlation_id": "c1",
+        "fields": {"n": 1},
+    }
     logs.info("%s and\nmore", "one", extra=about)
     try:
         raise ValueError("bad")

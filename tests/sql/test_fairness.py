@@ -2,6 +2,7 @@
 
 import pytest
 
+from fairlane.core import calls
 from support.clock import Clock
 from support.core import Core
 from support.pool import Pool
@@ -166,3 +167,27 @@ async def test_jobs_that_take_no_time_can_be_finished_for_ever(core: Core, clock
 
     for _ in range(10):
         assert len(await core.finish(*await core.claim(worker, 50))) == 50
+
+
+@pytest.mark.parametrize("paused", [False, True])
+async def test_a_place_is_not_kept_for_a_queue_that_nobody_works_on(
+    core: Core, paused: bool
+) -> None:
+    """A limit over two queues; in one of them many wait at it, and its workers are gone."""
+    kind, worker = await core.a_definition(max_running=1), await core.a_worker(LONG)
+    await core.enqueue(await core.a_tenant(), kind)
+    running = await core.claim_one(worker)
+    for _ in range(12):
+        await core.enqueue(await core.a_tenant(), kind, queue="bulk")
+    await core.sweep()
+    while await core.one("select count(*) from fairlane.lane where state <> 'blocked'") > 1:
+        assert await core.claim(worker, 20, "bulk") == []
+    if paused:
+        await core.send(calls.pause_queue("bulk"))
+    waiting = await core.enqueue(await core.a_tenant("late"), kind)
+    assert await core.claim(worker) == []
+
+    await core.finish(running)
+    await core.tick()
+
+    assert [lease.job_id for lease in await core.claim(worker)] == [waiting]

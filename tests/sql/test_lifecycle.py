@@ -9,7 +9,7 @@ import pytest
 
 import fairlane.errors
 from fairlane.core import calls
-from fairlane.errors import FairlaneError, JobNotFound
+from fairlane.errors import FairlaneError, JobNotFound, WrongState
 from fairlane.job import JobStatus
 from support import lifecycle
 from support.clock import Clock
@@ -234,3 +234,19 @@ async def test_a_replayed_job_starts_its_attempts_afresh_and_never_their_numbers
     assert (lease.attempt, lease.counted) == (3, 1)
     found = await core.job(job)
     assert (found["replays"], found["payload"]) == (1, '{"mended": true}')
+
+
+async def test_a_replayed_job_that_has_ended_is_known_by_its_end(core: Core) -> None:
+    """Its letter is still there, with its notes, and says no more than that it was retried."""
+    tenant, worker = await core.a_tenant(), await core.a_worker()
+    kind = await core.a_definition(max_attempts=1)
+    job = await core.enqueue(tenant, kind)
+    await core.fail(await core.claim_one(worker))
+    await core.replay(job)
+    await core.finish(await core.claim_one(worker))
+
+    assert await core.status(job) == "succeeded"
+    assert (await core.ask(tenant, kind, id=job))["status"] == "succeeded"
+    with pytest.raises(WrongState, match=f"job {job} is succeeded; to replay it must be"):
+        await core.replay(job)
+    assert await core.status(await core.retry(job)) == "queued"

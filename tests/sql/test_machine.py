@@ -6,7 +6,7 @@ The default run takes the same examples each time; FAIRLANE_TEST_EXAMPLES=2000 l
 import os
 from collections.abc import Coroutine
 from dataclasses import asdict
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -68,6 +68,7 @@ class Machine(RuleBasedStateMachine):
         self.open: list[ModelJob] | None = None
         # Kinds that got their first limit or lost their last one: their jobs change lanes.
         self.moving: set[str] = set()
+        self.ticked_at: datetime | None = None
 
     @initialize(items=st.lists(requests, min_size=3, max_size=10))
     def begin(self, items: list[dict[str, Any]]) -> None:
@@ -192,14 +193,22 @@ class Machine(RuleBasedStateMachine):
                     or job.kind in self.moving
                 )
         self.leases += leases
-        if not leases and any(
-            job.queue == queue and self.model.may_start(job) for job in passed_over.values()
-        ):
-            # A claim may have been busy with moving jobs to lanes of their own.
-            assert self.moving, "a slot stayed empty"
-            assert again, "a slot stayed empty, and not for a moment"
+        if not leases and any(self._should_start(job, queue) for job in passed_over.values()):
+            # Its place may have been offered to a lane that did not take it: the next tick offers
+            # it to another.
+            assert again, "a slot stayed empty"
+            self._tick()
             return self._take(worker, slots, queue, again - 1)
         return leases
+
+    def _should_start(self, job: ModelJob, queue: str) -> bool:
+        """Lanes whose minute is over are let go by the tick, not by the claim."""
+        paced = self.model.kind_limits[job.kind].starts_per_minute is not None
+        return (
+            job.queue == queue
+            and self.model.may_start(job)
+            and (not paced or self.ticked_at == self.model.now)
+        )
 
     def _heartbeat(self, worker: UUID) -> None:
         held = {row["job_id"]: row["attempt"] for row in self.run(self.core.heartbeat(worker))}
@@ -351,6 +360,7 @@ class Machine(RuleBasedStateMachine):
         self.run(self.core.tick())
         self.model.rescue()
         self.model.promote()
+        self.ticked_at = self.model.now
 
     # What always holds -----------------------------------------------------
 

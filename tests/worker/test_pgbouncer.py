@@ -3,6 +3,7 @@
 import os
 import socket
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -53,11 +54,12 @@ max_client_conn = 200
 """
     )
     as_root = os.geteuid() == 0
+    temporary = Path(tempfile.gettempdir())
     if as_root:
         # It refuses to run as root. Who runs the server can reach its socket; that user must be
         # able to read the settings too.
-        for path in (*reversed(folder.parents), folder, config):
-            if path.is_relative_to(tmp_path.parents[1]):
+        for path in (*folder.parents, folder, config):
+            if path != temporary and path.is_relative_to(temporary):
                 path.chmod(path.stat().st_mode | 0o055)
     runs_as: int | str | None = None
     if as_root:

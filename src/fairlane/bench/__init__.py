@@ -9,7 +9,7 @@ import sys
 
 import click
 
-from fairlane.bench import bulk, claim_flat, drain, enqueue, limits
+from fairlane.bench import bulk, claim_flat, drain, enqueue, limits, worker
 from fairlane.bench.line import Line, as_json_text, as_table
 from fairlane.bench.progress import say
 from fairlane.bench.scratch import Scratch
@@ -25,6 +25,7 @@ BENCHMARKS = {
     "bulk": bulk.measure,
     "drain": drain.measure,
     "enqueue": enqueue.measure,
+    "worker": worker.measure,
 }
 
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 # What a line about a job carries besides its text.
-ABOUT = ("tenant", "job_id", "attempt", "cid", "fields")
+ABOUT = ("tenant", "job_id", "attempt", "correlation_id", "fields")
 
 
 class ConsoleLines(logging.Formatter):
@@ -19,6 +19,8 @@ class ConsoleLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         text = super().format(record)
+        fields: dict[str, Any] = getattr(record, "fields", None) or {}
+        text += "".join(f" {name}={value!r}" for name, value in fields.items())
         about = [str(value) for name in ABOUT[:2] if (value := getattr(record, name, None))]
         return f"{text} [{' '.join(about)}]" if about else text
 

@@ -24,7 +24,12 @@ class Stop(BaseException):
 
 @click.command()
 @click.option("--demo", is_flag=True, help="Add tenants and a stream of jobs to look at.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="For the pages and the API.")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="For pages and API, later.",
+)
 @click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True)
 @click.option("--app", "app_path", metavar="MODULE:APP", help="Where the python jobs are defined.")
 def up(demo: bool, host: str, port: int, app_path: str | None) -> int:
@@ -39,13 +44,35 @@ def up(demo: bool, host: str, port: int, app_path: str | None) -> int:
             "--demo brings an app of its own; leave out --demo or --app",
             click.get_current_context(),
         )
+    settings = config.load()
     if app_path is not None:
         refuse_other_than_module_and_app(app_path)
+        _refuse_what_cannot_be_loaded(app_path)
+    _refuse_a_second(settings)
 
     signal.signal(signal.SIGTERM, _stop)
     with contextlib.suppress(KeyboardInterrupt, Stop):
-        _run(config.load(), DEMO_APP if demo else app_path, demo)
+        _run(settings, DEMO_APP if demo else app_path, demo)
     return 0
+
+
+def _refuse_what_cannot_be_loaded(app_path: str) -> None:
+    """Before anything starts: a worker would only fail, start again, and fail."""
+    from fairlane.worker.main import load_app
+
+    load_app(app_path)
+
+
+def _refuse_a_second(settings: "Settings") -> None:
+    """The first one owns the embedded server, and takes it along when it ends."""
+    from fairlane.embedded import adopt
+    from fairlane.errors import EmbeddedError
+
+    if settings.database_url is None and adopt(settings.home) is not None:
+        raise EmbeddedError(
+            f"`fairlane up` runs already in {settings.home}; stop that one first, or add workers "
+            "beside it with: fairlane worker"
+        )
 
 
 def _stop(*_: Any) -> None:

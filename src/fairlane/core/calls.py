@@ -120,8 +120,12 @@ def housekeep(holder: UUID) -> Call:
     return Call("select * from fairlane.housekeep($1)", (holder,))
 
 
-def payload(job_id: UUID) -> Call:
-    return Call("select payload::text from fairlane.job where id = $1", (job_id,))
+def payload(worker: UUID, job_id: UUID, attempt: int) -> Call:
+    return Call(
+        "select payload::text from fairlane.job"
+        " where id = $1 and worker_id = $2 and attempt = $3 and status = 'running'",
+        (job_id, worker, attempt),
+    )
 
 
 def job(job_id: UUID, tenant: str | None = None) -> Call:

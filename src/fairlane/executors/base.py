@@ -16,7 +16,7 @@ class Executor(Protocol):
         ...
 
 
-def failed(error: BaseException, *, final: bool = False) -> Failed:
+def failed(error: BaseException) -> Failed:
     """A failed attempt, told so that a person can act on it."""
     text = "".join(traceback.format_exception(error))
     return Failed(
@@ -24,6 +24,5 @@ def failed(error: BaseException, *, final: bool = False) -> Failed:
             "type": type(error).__qualname__,
             "message": str(error)[:2_000] or type(error).__qualname__,
             "traceback": text[-TAIL:],
-        },
-        final=final,
+        }
     )

@@ -114,7 +114,3 @@ def _call(task: Any, ctx: Any, arguments: dict[str, Any]) -> Any:
         return await task.function(*first, **arguments)
 
     return asyncio.run(run())
-
-
-if __name__ == "__main__":
-    main()

@@ -61,15 +61,26 @@ class ProcessExecutor:
             await process.wait()
             return await report
         except asyncio.CancelledError:
-            with contextlib.suppress(ProcessLookupError):
-                process.send_signal(signal.SIGTERM)
-            await asyncio.shield(process.wait())
+            await self._stopped(process)
             if report.done() and report.result():
                 return report.result()  # it answered within the grace
             raise
         finally:
             report.cancel()
             transport.close()
+
+    async def _stopped(self, process: asyncio.subprocess.Process) -> None:
+        """Until nothing of it is left: the guard asks, waits its grace, and kills. Whoever asks us
+        again meanwhile gets it killed at once, but not an answer before it is dead."""
+        number = signal.SIGTERM
+        while True:
+            with contextlib.suppress(ProcessLookupError):
+                process.send_signal(number)
+            try:
+                await asyncio.shield(process.wait())
+                return
+            except asyncio.CancelledError:
+                number = signal.SIGQUIT
 
     def _order(self, attempt: Attempt, ctx: JobContext) -> dict[str, Any]:
         return {

@@ -85,7 +85,7 @@ def _server(url: str | None) -> tuple[Server, str]:
     which = url or os.environ.get(VARIABLE) or None
     if which not in _servers:
         lifetime = contextlib.ExitStack()
-        server = lifetime.enter_context(running(which))
+        server = lifetime.enter_context(running(url))
         atexit.register(_unless_forked, os.getpid(), lifetime)
         _servers[which] = server, wait(server.template())
     return _servers[which]

@@ -25,7 +25,7 @@ OPTIONS = (
 )
 
 
-@dataclass(kw_only=True, eq=False)
+@dataclass(kw_only=True, eq=False, repr=False)
 class InlineJob:
     """What was enqueued, and how far it has come."""
 
@@ -41,8 +41,8 @@ class InlineJob:
     max_attempts: int
     status: JobStatus
     runs: list[Run] = field(default_factory=list)
-    task: AnyTask | None = field(repr=False)  # None: somebody else runs it
-    policy: Policy = field(repr=False)
+    task: AnyTask | None  # None: somebody else runs it
+    policy: Policy
 
     @classmethod
     def of(cls, request: Request, task: AnyTask | None, now: datetime) -> "InlineJob":
@@ -69,6 +69,9 @@ class InlineJob:
         )
         job._wait_until(due if isinstance(due, datetime) else now + due, now)
         return job
+
+    def __repr__(self) -> str:
+        return f'<job "{self.key}" for {self.tenant}, {self.status}: {self.payload}>'
 
     @property
     def attempts(self) -> int:
@@ -101,11 +104,9 @@ class InlineJob:
             job_id=self.id,
             attempt=len(self.runs) + 1,
             number=self.attempts + 1,
-            max_attempts=self.max_attempts,
             # The same for a tenant each time.
             tenant_id=uuid5(NAMESPACE_DNS, self.tenant),
             tenant=self.tenant,
-            definition_id=uuid5(NAMESPACE_DNS, self.key),
             key=self.key,
             version=self.version or "1",
             queue=self.queue,

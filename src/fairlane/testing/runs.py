@@ -37,7 +37,7 @@ class LogLine:
     fields: dict[str, Any]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Run:
     """One attempt and what came of it, as the database would keep it."""
 
@@ -48,7 +48,23 @@ class Run:
     error: dict[str, Any] | None = None  # type, message, traceback
     delay: timedelta | None = None  # what Snooze asked for
     logs: list[LogLine] = field(default_factory=list)
-    exception: BaseException | None = field(default=None, repr=False)
+    exception: BaseException | None = None
+
+    def __repr__(self) -> str:
+        """Short: it stands in the output of a test that fails."""
+        match self.outcome:
+            case RunOutcome.SUCCEEDED:
+                what = repr(self.result)
+            case RunOutcome.SNOOZED:
+                what = str(self.delay)
+            case _:
+                what = self.why
+        return f"<run {self.attempt} {self.outcome}: {what}>"
+
+    @property
+    def why(self) -> str:
+        """What went wrong, in a line."""
+        return f"{self.error['type']}: {self.error['message']}" if self.error else ""
 
     @property
     def succeeded(self) -> bool:
@@ -60,7 +76,7 @@ class Run:
             return self
         if self.exception is not None:
             raise self.exception
-        raise RunFailed(f"the task did not succeed: {(self.error or {}).get('message')}")
+        raise RunFailed(f"the task did not succeed: {self.why}")
 
 
 class RecordedContext(JobContext):

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Any
 from uuid import UUID
 
+from fairlane.context import JobContext
 from fairlane.core.connect import Record
 
 KILL_AFTER = 5.0  # seconds
@@ -28,10 +29,8 @@ class Attempt:
     job_id: UUID
     attempt: int  # with the worker's id the fencing token
     number: int  # as people count: 1 is the first that counts
-    max_attempts: int
     tenant_id: UUID
     tenant: str
-    definition_id: UUID
     key: str
     version: str
     queue: str
@@ -40,7 +39,7 @@ class Attempt:
     timeout: float
     started_at: datetime
     stop: Stop | None = None
-    canceled: asyncio.Event | None = None
+    context: JobContext | None = None  # once it runs
     task: "asyncio.Task[None] | None" = None
     timer: asyncio.TimerHandle | None = None
     pids: set[int] = field(default_factory=set)  # process groups to kill with it
@@ -52,10 +51,8 @@ class Attempt:
             job_id=row["job_id"],
             attempt=row["attempt"],
             number=row["counted"],
-            max_attempts=row["max_attempts"],
             tenant_id=row["tenant_id"],
             tenant=row["tenant"],
-            definition_id=row["definition_id"],
             key=row["definition_key"],
             version=row["version"],
             queue=queue,

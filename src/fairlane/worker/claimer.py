@@ -44,17 +44,17 @@ class Claimer:
         while True:
             self._woken.clear()
             try:
-                full = await self.tick()
+                more = await self.tick()
                 patience.reset()
             except patience.passing as error:
                 log.warning("not claiming, the database is away: %s", error)
                 await patience.wait()
                 continue
-            if not full:
+            if not more:
                 await self._rest()
 
     async def tick(self) -> bool:
-        """Claim once; true when every free slot was filled, so that there may be more."""
+        """Claim once; true when it got some and slots are still free: there may be more."""
         free = self._slots.free()
         if not free:
             return False

@@ -68,6 +68,10 @@ class Lease:
         self._draining = True
         self.beat_now()
 
+    def let_go(self) -> None:
+        """The worker signs off: what a beat finds from now on is no news."""
+        self._over = True
+
     async def stop(self) -> None:
         self._over = True
         self.beat_now()
@@ -96,8 +100,7 @@ class Lease:
                         )
                         rows = await asyncio.wait_for(beat, self.seconds / 3)
                     except LeaseLost:
-                        log.error("worker %s: the lease is lost, stopping its jobs", self.worker)
-                        self._lost()
+                        self._refused()
                         return
                     except (OSError, TimeoutError, asyncpg.PostgresError, FairlaneError) as error:
                         log.warning("worker %s: no heartbeat: %s", self.worker, error)
@@ -128,6 +131,11 @@ class Lease:
         assert self._nudge is not None
         with suppress(TimeoutError):
             await asyncio.wait_for(self._nudge.wait(), max(seconds, 0.01))
+
+    def _refused(self) -> None:
+        if not self._over:  # the worker has not signed off itself
+            log.error("worker %s: the lease is lost, stopping its jobs", self.worker)
+            self._lost()
 
     def _lost(self) -> None:
         self._fence()

@@ -73,5 +73,9 @@ def load_app(path: str) -> Fairlane:
     for part in attribute.split("."):
         found = getattr(found, part, None)  # type: ignore[assignment]
     if not isinstance(found, Fairlane):
-        raise FairlaneError(f'--app {path}: "{attribute}" in {module_name} is no Fairlane app')
+        apps = sorted(name for name, value in vars(module).items() if isinstance(value, Fairlane))
+        there = f"there is: {', '.join(apps)}" if apps else "there is none in it"
+        raise FairlaneError(
+            f'--app {path}: "{attribute}" in {module_name} is no Fairlane app; {there}'
+        )
     return found

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import assert_never
 
 from fairlane.context import JobContext
+from fairlane.errors import LeaseLost
 from fairlane.executors.base import Executor, failed
 from fairlane.outcome import Bounced, Canceled, Failed, Outcome
 from fairlane.worker.attempt import KILL_AFTER, Attempt, Stop
@@ -40,6 +41,8 @@ class Runner:
         if attempt.stop is None and attempt.task is not None:
             attempt.stop = why
             log.info("%s is told to stop: %s", attempt, why.value)
+            if attempt.context is not None:
+                attempt.context.ask_to_stop()
             attempt.task.cancel()
             self._loop.call_later(attempt.grace, self._insist, attempt)
 
@@ -65,6 +68,9 @@ class Runner:
             outcome = await self._outcome(attempt)
         except asyncio.CancelledError:
             outcome = self._outcome_of_stop(attempt)
+        except LeaseLost as error:
+            log.warning("%s", error)
+            outcome = None
         except BaseException as error:  # the executor's fault, or SystemExit from a task
             outcome = failed(error)
         finally:
@@ -73,6 +79,9 @@ class Runner:
             del self.running[attempt.job_id, attempt.attempt]
         if attempt.stop is Stop.LEASE_LOST:
             outcome = None  # whatever it came to, it is no longer ours to say
+        if isinstance(outcome, Failed):
+            log.warning("%s failed: %s", attempt, outcome.error.get("message"))
+            log.debug("%s", outcome.error.get("traceback", ""))
         self._ended(attempt, outcome)
 
     async def _outcome(self, attempt: Attempt) -> Outcome:
@@ -82,7 +91,8 @@ class Runner:
             return Bounced()
         if attempt.payload is None:
             await self._fetch_payload(attempt)
-        return await executor.run(attempt, self._context_for(attempt))
+        attempt.context = self._context_for(attempt)
+        return await executor.run(attempt, attempt.context)
 
     def _outcome_of_stop(self, attempt: Attempt) -> Outcome | None:
         match attempt.stop:

@@ -10,14 +10,6 @@ class Slots:
         self.sizes = dict(sizes)
         self.used = dict.fromkeys(sizes, 0)
 
-    @property
-    def total(self) -> int:
-        return sum(self.sizes.values())
-
-    @property
-    def busy(self) -> int:
-        return sum(self.used.values())
-
     def free(self) -> dict[str, int]:
         """The queues with room, and how much."""
         return {

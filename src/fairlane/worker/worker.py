@@ -214,7 +214,8 @@ class _Incarnation:
                 await asyncio.wait_for(self._all_quiet(), 5)
         with suppress(TimeoutError, LeaseLost, *Patience.passing):
             await asyncio.wait_for(self.finisher.written(), 10)
-            await asyncio.wait_for(self.send(calls.stop_worker(self.id)), 10)
+            self.lease.let_go()
+            await asyncio.wait_for(self.send(calls.stop_worker(self.id)), 5)
 
     async def _all_quiet(self) -> None:
         while self.runner.running:
@@ -288,8 +289,10 @@ class _Incarnation:
         return JobContext.of(attempt, self._pool.acquire)
 
     async def _fetch_payload(self, attempt: Attempt) -> None:
-        rows = await self.send(calls.payload(attempt.job_id))
-        attempt.payload = json.loads(rows[0][0]) if rows else {}
+        rows = await self.send(calls.payload(self.id, attempt.job_id, attempt.attempt))
+        if not rows:
+            raise LeaseLost(f"{attempt} is no longer this worker's; it is not run")
+        attempt.payload = json.loads(rows[0][0])
 
 
 async def _cancel(tasks: "list[asyncio.Task[None]]") -> None:

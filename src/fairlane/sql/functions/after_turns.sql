@@ -8,12 +8,12 @@ declare
   v_turn    fairlane.turn;
   v_asked   int := 0;
   v_crowded boolean := false;
-  v_left    boolean := false;
+  v_stood   boolean := false;
 begin
   foreach v_turn in array turns loop
     v_asked := v_asked + v_turn.take;
     v_crowded := v_crowded or (v_turn.lanes = 8 and v_turn.state = 'blocked');
-    v_left := v_left or (v_turn.state <> 'ready' and v_turn.gates <> '{}');
+    v_stood := v_stood or (v_turn.state <> 'ready' and v_turn.gates <> '{}');
   end loop;
   if v_asked > after_turns.taken then
     perform fairlane.set_right(turns, after_turns.now);
@@ -21,7 +21,7 @@ begin
   if v_crowded then
     perform fairlane.block_others(turns);
   end if;
-  if v_left then
+  if v_stood then
     perform fairlane.pass_on(turns);
   end if;
 end
@@ -132,9 +132,7 @@ begin
   with later as (
     update fairlane.job
        set status = 'scheduled',
-           scheduled_for = put_off.due,
-           last_error = jsonb_build_object('type', 'DefinitionInactive',
-                                           'message', 'its definition is not active; it waits')
+           scheduled_for = put_off.due
      where id = any (put_off.jobs)
     returning lane_id
   )

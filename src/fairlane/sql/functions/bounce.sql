@@ -15,11 +15,11 @@ begin
   perform fairlane.check_lease(bounce.worker, v_now);
   v_job := fairlane.hold(bounce.worker, bounce.job_id, bounce.attempt);
   if v_job.cancel_requested_at is not null then
-    return fairlane.end_job(v_job, 'canceled', null);
+    return fairlane.end_canceled(v_job);
   end if;
+  perform fairlane.note_attempt(v_job, 'bounced', null, v_now);
   return fairlane.put_back(
     v_job, v_now + make_interval(secs => least(30, power(2, least(v_job.forgiven, 10)))),
-    jsonb_build_object('type', 'UnknownTask',
-                       'message', 'the worker that claimed it does not know this task'), 1);
+    null, 1);
 end
 $$;

@@ -22,7 +22,8 @@ begin
   perform fairlane.note_change('job.cancel', v_job.tenant_id, v_job.id::text,
                                jsonb_build_object('was', v_job.status, 'reason', cancel.reason));
   if v_job.status <> 'running' then
-    return fairlane.end_job(v_job, 'canceled', jsonb_build_object('reason', cancel.reason));
+    v_job.cancel_reason := cancel.reason;
+    return fairlane.end_canceled(v_job);
   end if;
   update fairlane.job
      set cancel_requested_at = coalesce(cancel_requested_at, fairlane.clock()),
@@ -51,7 +52,7 @@ begin
     raise exception using errcode = 'LN003', message = format(
       'job %s was not asked to cancel; finish it, fail it or hand it back', v_job.id);
   end if;
-  return fairlane.end_job(v_job, 'canceled', jsonb_build_object('reason', v_job.cancel_reason));
+  return fairlane.end_canceled(v_job);
 end
 $$;
 
@@ -84,6 +85,7 @@ begin
       'job %s is not there: the id is wrong, or its retention is over', refuse.job_id);
   end if;
   raise exception using errcode = 'LN003', message = format(
-    'job %s is %s; to %s it must be %s', refuse.job_id, v_status, refuse.verb, refuse.needs);
+    'job %s is %s; to %s it must be %s%s', refuse.job_id, v_status, refuse.verb, refuse.needs,
+    case when v_status = 'dead_letter' then '. See: fairlane dead replay|resolve|ignore' else '' end);
 end
 $$;

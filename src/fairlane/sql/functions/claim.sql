@@ -48,7 +48,7 @@ begin
   for pass in 1..3 loop
     exit when v_left <= 0;
 
-    v_shares := fairlane.pick_shares(claim.queue, least(v_left, 32), patient => pass = 1);
+    v_shares := fairlane.pick_shares(claim.queue, least(v_left, 32), patient => pass = 1 and claim.first);
     exit when v_shares is null;
     v_turns := fairlane.take_turns(v_shares, v_left, v_now, wait => pass = 1 and claim.first);
     return query select * from fairlane.start_jobs(claim.worker, v_turns, v_now);

@@ -277,6 +277,7 @@ begin
     select id, 'dead_letter', queue, scheduled_for, tenant_id, definition_id
       from fairlane.dead_letter
      where id = request.id
+       and status <> 'retried'         -- replayed: it lives, or has ended otherwise
      union all
     select id, status, queue, scheduled_for, tenant_id, definition_id
       from fairlane.history

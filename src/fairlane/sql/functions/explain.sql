@@ -64,7 +64,7 @@ begin
       else
         case v_dead.reason
           when 'attempts' then format('all %s attempts failed', v_job.attempt_count)
-          when 'lost'     then format('its worker died in each of %s attempts', v_job.attempt_count)
+          when 'lost'     then format('its worker died in the last of %s attempts', v_job.attempt_count)
           when 'stuck'    then 'it ran for more than twice its timeout'
           else                 'its payload is not what its definition takes'
         end
@@ -107,7 +107,12 @@ as $$
 declare
   v_due     text := fairlane.rfc3339(waiting.scheduled_for);
   v_outcome text;
+  v_kind    fairlane.definition;
 begin
+  select * into v_kind from fairlane.definition where id = waiting.definition_id;
+  if not v_kind.is_active then
+    return fairlane.explain_inactive(v_kind);
+  end if;
   -- Whoever works also looks for what is due.
   if waiting.scheduled_for <= explain_scheduled.now and fairlane.live_slots(waiting.queue) = 0 then
     return fairlane.explain_no_worker(waiting.queue);
@@ -116,13 +121,16 @@ begin
     from fairlane.attempt
    where job_id = waiting.id and attempt = waiting.attempt;
   return jsonb_build_object(
-    'reason', 'scheduled',
+    'reason', case when v_outcome = 'bounced' then 'no_worker' else 'scheduled' end,
     'scheduled_for', v_due,
     'estimate_seconds', fairlane.in_tenths(greatest(0, extract(
       epoch from waiting.scheduled_for - explain_scheduled.now))),
     'detail', case
       when waiting.scheduled_for <= explain_scheduled.now then
         format('it is due since %s and about to be queued', v_due)
+      when v_outcome = 'bounced' then
+        format('no worker that claimed it knows the task "%s"; it is offered again at %s',
+               v_kind.key, v_due)
       when v_outcome = 'snoozed' then
         format('its task asked to run again at %s', v_due)
       when waiting.attempt > waiting.forgiven then
@@ -133,6 +141,15 @@ begin
         format('it is due at %s', v_due)
     end);
 end
+$$;
+
+create or replace function fairlane.explain_inactive(kind fairlane.definition)
+returns jsonb
+language sql immutable
+as $$
+  select jsonb_build_object('reason', 'definition_inactive', 'detail', format(
+           'definition "%s" version %s is not active; it waits until it is',
+           (explain_inactive.kind).key, (explain_inactive.kind).version))
 $$;
 
 -- A job that could run: is something shut, is a gate full, or is it just not its turn?
@@ -167,7 +184,9 @@ begin
   v_answer := jsonb_build_object(
     'jobs_ahead', case when v_ahead > 1000 then '"1000+"'::jsonb else to_jsonb(v_ahead) end);
 
-  if v_tenant.paused_at is not null then
+  if not v_kind.is_active then
+    return v_answer || fairlane.explain_inactive(v_kind);
+  elsif v_tenant.paused_at is not null then
     return v_answer || jsonb_build_object('reason', 'tenant_paused', 'detail', format(
       'tenant "%s" is paused since %s', v_tenant.slug, fairlane.rfc3339(v_tenant.paused_at)));
   elsif v_queue.paused_at is not null then

@@ -74,7 +74,7 @@ begin
   end if;
 
   if held.cancel_requested_at is not null then
-    return fairlane.end_job(held, 'canceled', end_attempt.error);
+    return fairlane.end_canceled(held);
   elsif end_attempt.final and end_attempt.outcome <> 'stuck' then
     return fairlane.end_job(held, 'failed', end_attempt.error);
   end if;
@@ -140,6 +140,18 @@ begin
     from fairlane.retire(array[held.id], array[end_job.status], null, null, array[end_job.error]);
   perform fairlane.settle(v_gone.movements);
   return end_job.status;
+end
+$$;
+
+-- Ends a job that was asked to cancel, with the reason that was given.
+create or replace function fairlane.end_canceled(held fairlane.job)
+returns text
+language plpgsql
+as $$
+begin
+  return fairlane.end_job(held, 'canceled', jsonb_strip_nulls(jsonb_build_object(
+           'type', 'Canceled', 'message', coalesce(held.cancel_reason, 'canceled'),
+           'reason', held.cancel_reason)));
 end
 $$;
 

@@ -2,6 +2,7 @@
 create or replace function fairlane.make_partitions(days int default 7)
 returns setof text
 language plpgsql
+set lock_timeout = '200ms'
 as $$
 declare
   v_today date := (fairlane.clock() at time zone 'UTC')::date;
@@ -10,7 +11,6 @@ declare
 begin
   -- A new partition needs the whole history to itself: whoever waits for that makes every finish
   -- wait behind it, so ask briefly and come again.
-  perform set_config('lock_timeout', '200ms', true);
   for v_day in select v_today + n from generate_series(0, make_partitions.days) n loop
     v_name := 'history_' || to_char(v_day, 'YYYYMMDD');
     continue when to_regclass('fairlane.' || v_name) is not null;
@@ -30,11 +30,13 @@ begin
 end
 $$;
 
--- Drops what nobody may ask for any more: partitions past the longest retention of any plan,
+-- Drops what nobody may ask for any more: partitions past the longest retention of any plan (a plan's
+-- retention is how long its history is kept at least),
 -- settled dead letters and attempts after as long, workers long gone.
 create or replace function fairlane.prune()
 returns setof text
 language plpgsql
+set lock_timeout = '200ms'
 as $$
 #variable_conflict use_column
 declare
@@ -42,7 +44,6 @@ declare
   v_oldest timestamptz := fairlane.clock() - make_interval(days => v_days);
   v_name   text;
 begin
-  perform set_config('lock_timeout', '200ms', true);
   for v_name in
     select c.relname
       from pg_inherits i
@@ -75,6 +76,7 @@ $$;
 create or replace function fairlane.prune_keys(most int default 1000)
 returns int
 language plpgsql
+set lock_timeout = '200ms'
 as $$
 #variable_conflict use_column
 declare
@@ -89,7 +91,6 @@ begin
     return 0;
   end if;
   -- Nobody may be making a lane for a gate that we are about to take away.
-  perform set_config('lock_timeout', '200ms', true);
   begin
     lock table fairlane.share in exclusive mode;
   exception when lock_not_available then

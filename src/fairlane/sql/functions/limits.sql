@@ -21,6 +21,17 @@ begin
     perform fairlane.move_running_to_own_lane(regate.definition_id);
   end if;
 
+  -- From the jobs up, so that this also mends counters that were wrong.
+  update fairlane.lane l
+     set running = truth.running
+    from (select l2.id, count(j.id) as running
+            from fairlane.lane l2
+            left join fairlane.job j on j.lane_id = l2.id and j.status = 'running'
+           where l2.running > 0
+              or j.id is not null
+           group by l2.id) truth
+   where l.id = truth.id
+     and l.running <> truth.running;
   perform fairlane.reset_gates(regate.tenants, regate.queue, regate.definition_id);
 
   select array_agg(id), array(select distinct unnest(l2.gates)

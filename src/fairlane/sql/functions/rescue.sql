@@ -43,7 +43,7 @@ begin
     loop
       perform fairlane.end_attempt(v_job, 'lost', jsonb_build_object(
                 'type', 'WorkerLost',
-                'message', format('worker %s stopped renewing its lease', v_job.worker_id)),
+                'message', 'its worker stopped, or stopped answering'),
                 false, null, v_now);
       v_done := v_done + 1;
     end loop;

@@ -14,7 +14,7 @@ begin
   perform fairlane.check_lease(snooze.worker, v_now);
   v_job := fairlane.hold(snooze.worker, snooze.job_id, snooze.attempt);
   if v_job.cancel_requested_at is not null then
-    return fairlane.end_job(v_job, 'canceled', null);
+    return fairlane.end_canceled(v_job);
   end if;
   perform fairlane.note_attempt(v_job, 'snoozed', null, v_now);
   return fairlane.put_back(v_job, v_now + make_interval(secs => greatest(snooze.seconds, 0)),
@@ -52,7 +52,7 @@ begin
                or v_job.worker_id <> hand_back.worker
                or v_job.attempt <> hand_back.attempts[array_position(hand_back.jobs, v_job.id)];
     if v_job.cancel_requested_at is not null then
-      perform fairlane.end_job(v_job, 'canceled', null);
+      perform fairlane.end_canceled(v_job);
     else
       perform fairlane.note_attempt(v_job, 'handed_back', null, v_now);
       perform fairlane.put_back(v_job, v_now, null, 1);

@@ -53,7 +53,7 @@ create table fairlane.attempt (
   worker_id   uuid        not null,
   outcome     text        not null
                           check (outcome in ('failed', 'timeout', 'lost', 'snoozed', 'handed_back',
-                                             'stuck', 'invalid')),
+                                             'bounced', 'stuck', 'invalid')),
   started_at  timestamptz not null,
   finished_at timestamptz not null,
   error       jsonb,

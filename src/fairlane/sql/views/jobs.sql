@@ -1,4 +1,4 @@
--- Every job, wherever it lives now, in the words of the public contract.
+-- Every job, wherever it lives now, in the words of the API.
 create or replace view fairlane.jobs as
 select j.id, j.tenant_id, t.slug as tenant, d.key as definition_key, d.version, j.queue, j.status,
        j.source, j.source_ref, j.priority, j.payload, j.inputs_hash, j.dedupe_key,

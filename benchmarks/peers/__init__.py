@@ -1,0 +1,1 @@
+"""Fairlane beside its peers: the same work, the same server, the same run."""
