@@ -141,6 +141,7 @@ def test_an_idle_worker_asks_little(fleet: Fleet) -> None:
     def sample() -> bool:
         for row in fleet.db.execute(
             "select pid, query_start from pg_stat_activity where query_start > %s"
+            " and datname = current_database()"
             " and application_name like 'fairlane%%'",
             [begun],
         ).fetchall():

@@ -71,6 +71,8 @@ class Claimer:
         return bool(rows) and bool(self._slots.free())
 
     async def _rest(self) -> None:
+        # Spread out: a fleet that was started together should not ask together. Not wait_for: up to
+        # Python 3.11 it swallows a cancel that comes together with the wake-up.
         with suppress(TimeoutError):
-            # Spread out: a fleet that was started together should not ask together.
-            await asyncio.wait_for(self._woken.wait(), self._poll * random.uniform(0.75, 1.25))
+            async with asyncio.timeout(self._poll * random.uniform(0.75, 1.25)):
+                await self._woken.wait()

@@ -98,7 +98,8 @@ class Lease:
                         beat = send(
                             connection, calls.heartbeat(self.worker, draining=self._draining)
                         )
-                        rows = await asyncio.wait_for(beat, self.seconds / 3)
+                        async with asyncio.timeout(self.seconds / 3):
+                            rows = await beat
                     except LeaseLost:
                         self._refused()
                         return
@@ -130,7 +131,8 @@ class Lease:
     async def _wait(self, seconds: float) -> None:
         assert self._nudge is not None
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._nudge.wait(), max(seconds, 0.01))
+            async with asyncio.timeout(max(seconds, 0.01)):
+                await self._nudge.wait()
 
     def _refused(self) -> None:
         if not self._over:  # the worker has not signed off itself

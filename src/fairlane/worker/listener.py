@@ -42,10 +42,12 @@ class Listener:
             patience.reset()
             while not gone.is_set():
                 try:
-                    await asyncio.wait_for(gone.wait(), 30)
+                    async with asyncio.timeout(30):
+                        await gone.wait()
                 except TimeoutError:
                     # A half-open connection hears nothing and says nothing: ask.
-                    await asyncio.wait_for(connection.execute("select 1"), 10)
+                    async with asyncio.timeout(10):
+                        await connection.execute("select 1")
         finally:
             connection.terminate()
 

@@ -206,12 +206,14 @@ class _Incarnation:
         log.info("stopping: %d jobs still run", len(self.runner.running))
         self.lease.drain()
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._all_quiet(), self.worker.grace_seconds)
+            async with asyncio.timeout(self.worker.grace_seconds):
+                await self._all_quiet()
         if self.runner.running:
             log.warning("%d jobs go back to their lanes unfinished", len(self.runner.running))
             self.runner.stop_all(Stop.SHUTDOWN)
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._all_quiet(), 5)
+                async with asyncio.timeout(5):
+                    await self._all_quiet()
         with suppress(TimeoutError, LeaseLost, *Patience.passing):
             await asyncio.wait_for(self.finisher.written(), 10)
             self.lease.let_go()
@@ -296,6 +298,8 @@ class _Incarnation:
 
 
 async def _cancel(tasks: "list[asyncio.Task[None]]") -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+    """Until they have ended: a library may swallow one cancel."""
+    while left := [task for task in tasks if not task.done()]:
+        for task in left:
+            task.cancel()
+        await asyncio.wait(left, timeout=1)
