@@ -10,7 +10,7 @@ STAMP := .venv/.installed
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := install
-.PHONY: install up test check format lock bench clean help
+.PHONY: install up test check format lock bench bench-peers clean help
 
 install: $(STAMP) ## build .venv from requirements.lock
 	@:
@@ -33,6 +33,16 @@ format: $(STAMP) ## lay out the code and mend what can be mended
 bench: $(STAMP) ## what the verbs and a worker cost, in one table
 	@$(BIN)/fairlane bench $(ARGS)
 
+bench-peers: .venv-peers/.installed ## Fairlane beside its peers, in one run
+	@.venv-peers/bin/python -m benchmarks.peers $(ARGS)
+
+# Apart from .venv: peers are measured, never needed.
+.venv-peers/.installed: pyproject.toml
+	@set -e; $(find_uv); test -n "$$uv" || { echo "make bench-peers needs uv"; exit 1; }; \
+	$$uv venv --quiet --allow-existing .venv-peers; \
+	$$uv pip install --quiet --python .venv-peers/bin/python -e '.[all]' pgqueuer procrastinate
+	@touch .venv-peers/.installed
+
 lock: ## compile requirements.lock anew; ARGS=--upgrade takes the newest versions
 	@$(find_uv); test -n "$$uv" || { echo "make lock needs uv"; exit 1; }; \
 	$$uv pip compile --quiet --universal --generate-hashes --all-extras --group dev \
@@ -40,7 +50,7 @@ lock: ## compile requirements.lock anew; ARGS=--upgrade takes the newest version
 	  --output-file requirements.lock pyproject.toml $(ARGS)
 
 clean: ## remove what make and the tools have made; your data in .fairlane stays
-	@rm -rf .venv .tools build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@rm -rf .venv .venv-peers .tools build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 help: ## show this list

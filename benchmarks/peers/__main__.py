@@ -1,6 +1,6 @@
 """Runs every system in turn, several rounds, and prints medians and ratios.
 
-    python -m benchmarks.peers --url postgresql://... [--rounds 3] [--jobs 20000]
+    make bench-peers ARGS="--rounds 3 --jobs 20000"
 
 Each system of each round is a process of its own with a database of its own. What is compared is
 the ratio within a round: figures in jobs a second differ from minute to minute on a shared machine.
@@ -11,30 +11,44 @@ import asyncio
 import json
 import secrets
 import sys
+import tempfile
+from pathlib import Path
 from statistics import median
 from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
+
+from fairlane.embedded import Embedded
 
 SYSTEMS = ("fairlane", "pgqueuer", "procrastinate")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--url", required=True)
+    parser.add_argument("--url", help="a server; without one, an embedded one for the run")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=20_000)
     parser.add_argument("--systems", default=",".join(SYSTEMS))
     options = parser.parse_args()
     systems = options.systems.split(",")
 
+    if options.url:
+        run(options.url, options.rounds, options.jobs, systems)
+        return
+    with tempfile.TemporaryDirectory(prefix="fairlane-bench-") as home:
+        Path(home).chmod(0o755)  # another user runs the server where root runs this
+        with Embedded(Path(home), {"shared_buffers": "512MB"}) as url:
+            run(url, options.rounds, options.jobs, systems)
+
+
+def run(url: str, count: int, jobs: int, systems: list[str]) -> None:
     rounds: list[dict[str, dict[str, float]]] = []
-    for nth in range(options.rounds):
+    for nth in range(count):
         rounds.append({})
         # Nobody is always first, or always last.
         for system in systems[nth % len(systems) :] + systems[: nth % len(systems)]:
             print(f"round {nth + 1}: {system}", file=sys.stderr)
-            rounds[-1][system] = asyncio.run(measure(system, options.url, options.jobs))
+            rounds[-1][system] = asyncio.run(measure(system, url, jobs))
     show(systems, rounds)
 
 

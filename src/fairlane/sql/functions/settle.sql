@@ -36,13 +36,15 @@ begin
               from (select distinct unnest(l.gates) as id
                       from fairlane.lane l
                      where l.id = any (lock_lanes.lanes)) gate
+             cross join fairlane.queue q
              cross join lateral (
                      select l.share_id
                        from fairlane.lane l
                       where l.state = 'blocked'
                         and l.blocked_on = gate.id
+                        and l.queue = q.name
                       order by l.waits_from
-                      limit 8) blocked
+                      limit 4) blocked
              where lock_lanes.waiting)
     order by id
       for no key update;
@@ -166,8 +168,9 @@ begin
 end
 $$;
 
--- The lanes to wake for gates that have room: as many as there are places. Their shares are locked
--- on the way, never waited for: who holds one now looks at its lanes itself, or the sweep does.
+-- The lanes to wake for gates that have room: as many as there are places, in each queue, since a
+-- place must not be kept for a queue that nobody works on. Their shares are locked on the way, never
+-- waited for: who holds one now looks at its lanes itself, or the sweep does.
 create or replace function fairlane.waiting_for(gates uuid[])
 returns uuid[]
 language plpgsql
@@ -179,17 +182,20 @@ begin
   select array_agg(waiting.id)
     into v_lanes
     from fairlane.gate g
+   cross join fairlane.queue q
    cross join lateral (
            select l.id
              from fairlane.lane l
              join fairlane.share s on s.id = l.share_id
             where l.state = 'blocked'
               and l.blocked_on = g.id
+              and l.queue = q.name
               and not s.paused
             order by l.waits_from
             limit greatest(g.capacity - g.running, 0)
               for no key update of s skip locked) waiting
-   where g.id = any (waiting_for.gates);
+   where g.id = any (waiting_for.gates)
+     and q.paused_at is null;
   return v_lanes;
 end
 $$;

@@ -65,7 +65,8 @@ create table fairlane.lane (
 
 create index lane_ready_in_share on fairlane.lane (share_id, vtime) where state = 'ready';
 -- finish: the first in line at a gate, however many stand there
-create index lane_blocked_on     on fairlane.lane (blocked_on, waits_from) where state = 'blocked';
+create index lane_blocked_on     on fairlane.lane (blocked_on, queue, waits_from)
+  where state = 'blocked';
 create index lane_throttled      on fairlane.lane (throttled_until) where state = 'throttled';
 create index lane_by_tenant      on fairlane.lane (tenant_id, queue);
 create index lane_by_share       on fairlane.lane (share_id);
