@@ -40,7 +40,7 @@ bench-peers: .venv-peers/.installed ## Fairlane beside its peers, in one run
 .venv-peers/.installed: pyproject.toml
 	@set -e; $(find_uv); test -n "$$uv" || { echo "make bench-peers needs uv"; exit 1; }; \
 	$$uv venv --quiet --allow-existing .venv-peers; \
-	$$uv pip install --quiet --python .venv-peers/bin/python -e '.[all]' pgqueuer procrastinate
+	$$uv pip install --quiet --python .venv-peers/bin/python -e '.[all]' pgqueuer
 	@touch .venv-peers/.installed
 
 lock: ## compile requirements.lock anew; ARGS=--upgrade takes the newest versions

@@ -20,7 +20,7 @@ import asyncpg
 
 from fairlane.embedded import Embedded
 
-SYSTEMS = ("fairlane", "pgqueuer", "procrastinate")
+SYSTEMS = ("fairlane", "pgqueuer")
 
 
 def main() -> None:
