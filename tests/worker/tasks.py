@@ -159,6 +159,16 @@ async def huge(ctx: JobContext) -> str:
     return "x" * 2_000_000
 
 
+@app.job("says_nul", max_attempts=1)
+async def says_nul(ctx: JobContext) -> None:
+    raise ValueError("a \x00 and half a character \ud800")
+
+
+@app.job("stops_iterating", max_attempts=1)
+def stops_iterating(ctx: JobContext) -> None:
+    raise StopIteration("nothing left")
+
+
 @app.job("exits", max_attempts=1)
 async def exits(ctx: JobContext) -> None:
     sys.exit(3)

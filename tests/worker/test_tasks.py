@@ -83,6 +83,8 @@ def test_fail_leaves_no_attempt_and_snooze_costs_none(fleet: Fleet, clock: Clock
         ("not_json", "is not JSON"),
         ("huge", "the limit is"),
         ("exits", "3"),
+        ("says_nul", "\\x00 and half a character \\ud800"),
+        ("stops_iterating", "StopIteration"),
         ("eats_memory", "over its limit of 256 MB"),
     ],
 )

@@ -22,7 +22,13 @@ def failed(error: BaseException) -> Failed:
     return Failed(
         {
             "type": type(error).__qualname__,
-            "message": str(error)[:2_000] or type(error).__qualname__,
-            "traceback": text[-TAIL:],
+            "message": storable(str(error)[:2_000]) or type(error).__qualname__,
+            "traceback": storable(text[-TAIL:]),
         }
     )
+
+
+def storable(text: str) -> str:
+    """Text as PostgreSQL can keep it: an error that cannot be written down would leave its job
+    running for ever."""
+    return text.replace("\x00", "\\x00").encode("utf-8", "backslashreplace").decode()

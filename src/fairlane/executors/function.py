@@ -2,13 +2,13 @@
 
 import asyncio
 import contextvars
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from fairlane.context import JobContext
 from fairlane.errors import PayloadInvalid
-from fairlane.executors.base import failed
+from fairlane.executors.base import failed, storable
 from fairlane.executors.results import ResultInvalid, encode
 from fairlane.outcome import Done, Fail, Failed, Outcome, Snooze, Snoozed
 from fairlane.task import Task
@@ -42,19 +42,35 @@ class FunctionExecutor:
             return await self._task.function(*first, **arguments)
         here = contextvars.copy_context()
         call = asyncio.get_running_loop().run_in_executor(
-            self._threads, lambda: here.run(self._task.function, *first, **arguments)
+            self._threads, lambda: here.run(_ended, self._task.function, *first, **arguments)
         )
         # A thread cannot be stopped, only asked (ctx.canceled). The attempt, and its slot, wait
         # for it: a slot that looks free while its thread goes on would be a lie.
         try:
-            return await asyncio.shield(call)
+            return _value(*await asyncio.shield(call))
         except asyncio.CancelledError:
             ctx.ask_to_stop()
             done, _ = await asyncio.wait([call], timeout=attempt.grace)
             if done:
-                return call.result()  # it ended by itself within the grace
+                return _value(*call.result())  # it ended by itself within the grace
             await asyncio.wait([call])
             raise
+
+
+def _ended(
+    function: Callable[..., Any], *args: Any, **arguments: Any
+) -> tuple[Any, BaseException | None]:
+    """What a call came to. A future cannot carry StopIteration, so none is asked to."""
+    try:
+        return function(*args, **arguments), None
+    except BaseException as error:
+        return None, error
+
+
+def _value(value: Any, error: BaseException | None) -> Any:
+    if error is not None:
+        raise error
+    return value
 
 
 def unfit(error: PayloadInvalid) -> Failed:
@@ -74,8 +90,8 @@ def answer(error: Exception) -> Outcome:
         case Snooze():
             return Snoozed(error.delay.total_seconds())
         case Fail():
-            return Failed({"type": "Fail", "message": error.reason}, final=True)
+            return Failed({"type": "Fail", "message": storable(str(error.reason))}, final=True)
         case ResultInvalid():
-            return Failed({"type": "ResultInvalid", "message": str(error)})
+            return Failed({"type": "ResultInvalid", "message": storable(str(error))})
         case _:
             return failed(error)
