@@ -130,6 +130,22 @@ def test_every_connection_cut_under_load_loses_nothing(fleet: Fleet) -> None:
     fleet.assert_books_balance()
 
 
+def test_a_heartbeat_whose_connection_is_cut_goes_on(fleet: Fleet) -> None:
+    """The thread died of it: a busy worker never noticed, and its job ran twice."""
+    fleet.worker("default=1", FAIRLANE_LEASE_SECONDS="3")
+    job = fleet.enqueue("wait_for")
+    until(lambda: fleet.runs(), "it runs")
+    fleet.ask(
+        "select pg_terminate_backend(pid) from pg_stat_activity"
+        " where datname = current_database() and application_name = 'fairlane heartbeat'"
+    )
+    cut = fleet.ask("select clock_timestamp()")
+    until(lambda: fleet.ask("select min(last_seen_at) from fairlane.worker") > cut, "it beats on")
+    (fleet.folder / "open").touch()
+    fleet.until_status(job, "succeeded")
+    assert len(fleet.runs()) == 1
+
+
 def test_an_idle_worker_asks_little(fleet: Fleet) -> None:
     """At most three statements a second, housekeeping included."""
     fleet.worker("critical=4", "default=8", "bulk=2")

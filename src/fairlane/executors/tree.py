@@ -9,6 +9,7 @@ import ctypes
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
@@ -54,14 +55,12 @@ def kill_descendants() -> None:
     while True:
         living = descendants(os.getpid())
         for pid in living:
-            with contextlib.suppress(ProcessLookupError):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
-        while True:
-            try:
-                pid, _ = os.waitpid(-1, 0 if living else os.WNOHANG)
-            except ChildProcessError:
-                pid = 0
-            if pid == 0:
-                break
+        # Never waited for: one that was born after the listing has not been killed yet.
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
         if not living:
             return
+        time.sleep(0.005)

@@ -6,6 +6,8 @@ import time
 from collections.abc import Awaitable, Callable
 from uuid import UUID
 
+import asyncpg
+
 from fairlane.core import calls
 from fairlane.core.calls import Call
 from fairlane.core.connect import Record
@@ -35,6 +37,11 @@ class Keeper:
             except patience.passing as error:
                 self.leads = False
                 log.info("not keeping house, the database is away: %s", error)
+                await patience.wait()
+                continue
+            except asyncpg.PostgresError as error:
+                # Whatever is wrong with the house, the jobs that run have nothing to do with it.
+                log.error("keeping house failed: %s; see: fairlane doctor", error)
                 await patience.wait()
                 continue
             if not more:

@@ -20,10 +20,14 @@ import asyncpg
 from fairlane.core import calls
 from fairlane.core.connect import Record, connect, send
 from fairlane.errors import FairlaneError, LeaseLost
+from fairlane.worker.patience import PASSING
 
 log = logging.getLogger("fairlane.worker")
 
 BLOCKED_AFTER = 2.0  # seconds
+
+# A beat that did not get through, for whatever reason, is sent again.
+UNHEARD: tuple[type[BaseException], ...] = (*PASSING, asyncpg.PostgresError, FairlaneError)
 
 
 class Lease:
@@ -78,7 +82,12 @@ class Lease:
         await asyncio.to_thread(self._thread.join)
 
     def _run(self) -> None:
-        asyncio.run(self._beat_on())
+        try:
+            asyncio.run(self._beat_on())
+        except Exception:
+            # Without a heartbeat the jobs will be somebody else's: better to stop them now.
+            log.exception("worker %s: its heartbeat failed, stopping its jobs", self.worker)
+            self._lost()
 
     async def _beat_on(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -92,18 +101,19 @@ class Lease:
                 now = time.monotonic()
                 if now >= due or self._nudge.is_set():
                     self._nudge.clear()
+                    # Connecting included: a half-open network must not eat the time to stop in.
+                    patience = min(self.seconds / 3, renewed + self.seconds * 0.8 - now)
                     try:
-                        if connection is None:
-                            connection = await connect(self.url, name="fairlane heartbeat")
-                        beat = send(
-                            connection, calls.heartbeat(self.worker, draining=self._draining)
-                        )
-                        async with asyncio.timeout(self.seconds / 3):
-                            rows = await beat
+                        async with asyncio.timeout(max(patience, 0.1)):
+                            if connection is None:
+                                connection = await connect(self.url, name="fairlane heartbeat")
+                            rows = await send(
+                                connection, calls.heartbeat(self.worker, draining=self._draining)
+                            )
                     except LeaseLost:
                         self._refused()
                         return
-                    except (OSError, TimeoutError, asyncpg.PostgresError, FairlaneError) as error:
+                    except UNHEARD as error:
                         log.warning("worker %s: no heartbeat: %s", self.worker, error)
                         if connection is not None:
                             connection.terminate()

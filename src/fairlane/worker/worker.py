@@ -270,7 +270,7 @@ class _Incarnation:
         for attempt in list(self.runner.running.values()):
             for pid in list(attempt.pids):
                 with suppress(ProcessLookupError, PermissionError):
-                    os.killpg(pid, signal.SIGKILL)
+                    os.kill(pid, signal.SIGQUIT)  # the guard kills all that is under it
 
     # What the runner asks for.
 
