@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from decimal import Decimal
 from pathlib import Path
 
 from fairlane import Fail, Fairlane, JobContext, Snooze
@@ -167,6 +168,11 @@ async def says_nul(ctx: JobContext) -> None:
 @app.job("stops_iterating", max_attempts=1)
 def stops_iterating(ctx: JobContext) -> None:
     raise StopIteration("nothing left")
+
+
+@app.job("returns_nan", max_attempts=1)
+async def returns_nan(ctx: JobContext) -> dict[str, Decimal]:
+    return {"x": Decimal("NaN")}
 
 
 @app.job("exits", max_attempts=1)

@@ -85,6 +85,7 @@ def test_fail_leaves_no_attempt_and_snooze_costs_none(fleet: Fleet, clock: Clock
         ("exits", "3"),
         ("says_nul", "\\x00 and half a character \\ud800"),
         ("stops_iterating", "StopIteration"),
+        ("returns_nan", "refused its outcome"),
         ("eats_memory", "over its limit of 256 MB"),
     ],
 )
@@ -98,6 +99,17 @@ def test_what_cannot_be_kept_or_run_is_a_failed_attempt_that_says_why(
     assert says in error["message"]
     # The worker is none the worse for it.
     fleet.until_status(fleet.enqueue("echo"), "succeeded")
+
+
+def test_a_payload_that_cannot_be_read_fails_alone(fleet: Fleet) -> None:
+    fleet.worker()
+    neighbour = fleet.enqueue("wait_for")
+    until(lambda: fleet.runs(), "it runs")
+    job = fleet.enqueue("echo", '{"text": 1e5000}', max_attempts=1)
+    fleet.until_status(job, "dead_letter")
+    (fleet.folder / "open").touch()
+    fleet.until_status(neighbour, "succeeded")
+    assert fleet.ask("select count(*) from fairlane.worker") == 1
 
 
 def test_a_job_that_no_worker_knows_waits(fleet: Fleet, clock: Clock) -> None:

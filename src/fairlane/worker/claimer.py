@@ -5,6 +5,7 @@ import logging
 import random
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from typing import Any
 from uuid import UUID
 
 from fairlane.core import calls, json
@@ -62,8 +63,7 @@ class Claimer:
             calls.claim_queues(self.worker, list(free), [free[queue] for queue in free])
         )
         for row in rows:
-            payload = None if row["payload"] is None else json.loads(row["payload"])
-            attempt = Attempt.of(row, row["queue"], payload)
+            attempt = Attempt.of(row, row["queue"], _payload(row))
             self._slots.take(attempt.queue)
             self._start(attempt)
         # Even when slots are free again, others of the loop should run first.
@@ -76,3 +76,15 @@ class Claimer:
         with suppress(TimeoutError):
             async with asyncio.timeout(self._poll * random.uniform(0.75, 1.25)):
                 await self._woken.wait()
+
+
+def _payload(row: Record) -> dict[str, Any] | None:
+    """None when it did not come along, or cannot be read: then its own attempt fetches it, and
+    fails alone."""
+    if row["payload"] is None:
+        return None
+    try:
+        payload: dict[str, Any] = json.loads(row["payload"])
+    except ValueError:
+        return None
+    return payload

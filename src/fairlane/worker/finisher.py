@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import assert_never
 from uuid import UUID
 
@@ -69,8 +70,7 @@ class Finisher:
             except LeaseLost:
                 log.warning("%s: the lease was lost, its outcome is not recorded", attempt)
             except asyncpg.PostgresError as error:
-                # One bad outcome must not hold up the others; its job will be rescued.
-                log.error("%s: its outcome could not be recorded: %s", attempt, error)
+                await self._refused(attempt, error)
 
     async def _finish(self, done: list[tuple[Attempt, Done]]) -> None:
         ids = [attempt.job_id for attempt, _ in done]
@@ -81,12 +81,27 @@ class Finisher:
         except LeaseLost:
             log.warning("the lease was lost: %d outcomes are not recorded", len(done))
             return
+        except asyncpg.PostgresError as error:
+            # One result that the database cannot keep must not hold up the others.
+            if len(done) == 1:
+                await self._refused(done[0][0], error)
+            else:
+                for one in done:
+                    await self._finish([one])
+            return
         # A report that was sent twice, because the first answer was lost, finds nothing to do.
         if len(rows) < len(done) and sure:
             kept = {row[0] for row in rows}
             for attempt, _ in done:
                 if attempt.job_id not in kept:
                     log.warning("%s: no longer this worker's, its outcome is not recorded", attempt)
+
+    async def _refused(self, attempt: Attempt, error: asyncpg.PostgresError) -> None:
+        """The database cannot keep what the attempt came to: then it has failed, and says why."""
+        log.error("%s: its outcome could not be recorded: %s", attempt, error)
+        told = {"type": "OutcomeRefused", "message": f"the database refused its outcome: {error}"}
+        with suppress(LeaseLost, asyncpg.PostgresError):
+            await self._persist(calls.fail(self.worker, attempt.job_id, attempt.attempt, told))
 
     def _call(self, attempt: Attempt, outcome: Outcome) -> Call:
         key = (self.worker, attempt.job_id, attempt.attempt)
