@@ -1,6 +1,7 @@
 """The tree of errors: each says what, which and what next, in one line."""
 
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
 
 
 class FairlaneError(Exception):
@@ -108,7 +109,25 @@ class QueueNotFound(FairlaneError):
     sqlstate = "LN104"
 
 
-class PayloadInvalid(FairlaneError):
+class Fault(NamedTuple):
+    """One thing wrong with a document, and where: a JSON pointer, and what was expected."""
+
+    pointer: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.pointer or '/'}: {self.message}"
+
+
+class Faulty(FairlaneError):
+    """A document is refused; `faults` has everything that is wrong with it, each with its place."""
+
+    def __init__(self, message: str, faults: Sequence[Fault] = ()) -> None:
+        self.faults = list(faults)
+        super().__init__(message)
+
+
+class PayloadInvalid(Faulty):
     """The payload is not what may be stored or what the definition takes."""
 
     sqlstate = "LN105"
@@ -142,6 +161,10 @@ class ValueRefused(FairlaneError):
     """A setting of a tenant, plan, queue or definition is out of range."""
 
     sqlstate = "LN110"
+
+
+class DefinitionInvalid(Faulty):
+    """A definition, or a file of them, is refused; nothing of it was stored."""
 
 
 class TenantExists(FairlaneError):

@@ -5,13 +5,13 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
-from typing import Any, NamedTuple, Optional, get_args, get_type_hints
+from typing import Any, Optional, get_args, get_type_hints
 
 import msgspec
 
 from fairlane.context import JobContext
 from fairlane.core import json
-from fairlane.errors import FairlaneError, PayloadInvalid
+from fairlane.errors import FairlaneError, Fault, PayloadInvalid
 
 # What `task.enqueue` takes beside the task's own arguments.
 OPTIONS = (
@@ -34,20 +34,12 @@ class TaskInvalid(FairlaneError):
     """A function cannot be a task as it is written."""
 
 
-class Fault(NamedTuple):
-    """One thing wrong with a payload, and where."""
-
-    pointer: str
-    message: str
-
-
 class ArgumentsInvalid(PayloadInvalid):
     """Arguments do not fit the task; `faults` has every one that was found."""
 
     def __init__(self, key: str, faults: list[Fault]) -> None:
-        self.faults = faults
-        listed = "; ".join(f"{fault.pointer or '/'}: {fault.message}" for fault in faults)
-        super().__init__(f'the payload of "{key}" does not fit: {listed}')
+        listed = "; ".join(map(str, faults))
+        super().__init__(f'the payload of "{key}" does not fit: {listed}', faults)
 
 
 class Signature:

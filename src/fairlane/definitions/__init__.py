@@ -1,0 +1,1 @@
+"""What may run: definitions as they are written, checked, compared and kept."""

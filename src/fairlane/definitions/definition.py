@@ -1,0 +1,65 @@
+"""A definition as the database keeps it."""
+
+from dataclasses import dataclass, field
+from typing import Any, Self
+from uuid import UUID
+
+from fairlane.core import json
+from fairlane.core.connect import Record
+
+
+@dataclass(frozen=True, kw_only=True)
+class Definition:
+    """An allow-listed kind of job. What is None is the queue's to say."""
+
+    key: str
+    version: str = "1"
+    description: str = ""
+    executor: str = "python"
+    settings: dict[str, Any] = field(default_factory=dict)  # the executor's own
+    arg_schema: dict[str, Any] = field(default_factory=lambda: {"type": "object"})
+    result_schema: dict[str, Any] | None = None
+    queue: str = "default"
+    timeout_seconds: int | None = None
+    max_attempts: int | None = None
+    retry_delays: tuple[int, ...] | None = None
+    max_running: int | None = None
+    max_running_per_tenant: int | None = None
+    starts_per_minute: int | None = None
+    reuse: bool = False
+    single_flight: bool = False
+    dead_letter: bool = True
+    redact: tuple[str, ...] = ()
+    is_active: bool = True
+    id: UUID | None = None
+    revision: int = 1  # rises with every change
+
+    @classmethod
+    def of(cls, row: Record) -> Self:
+        """From a row of fairlane.definition."""
+        return cls(
+            id=row["id"],
+            revision=row["revision"],
+            key=row["key"],
+            version=row["version"],
+            description=row["description"],
+            executor=row["executor"],
+            settings=json.loads(row["settings"]),
+            arg_schema=json.loads(row["arg_schema"]),
+            result_schema=row["result_schema"] and json.loads(row["result_schema"]),
+            queue=row["queue"],
+            timeout_seconds=row["timeout_seconds"],
+            max_attempts=row["max_attempts"],
+            retry_delays=row["retry_delays"] and tuple(row["retry_delays"]),
+            max_running=row["max_running"],
+            max_running_per_tenant=row["max_running_per_tenant"],
+            starts_per_minute=row["starts_per_minute"],
+            reuse=row["reuse"],
+            single_flight=row["single_flight"],
+            dead_letter=row["dead_letter"],
+            redact=tuple(row["redact"]),
+            is_active=row["is_active"],
+        )
+
+    def __str__(self) -> str:
+        return f'definition "{self.key}" version {self.version}'
