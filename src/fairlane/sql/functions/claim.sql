@@ -12,7 +12,9 @@ create or replace function fairlane.claim(
 returns table (
   job_id uuid, attempt int, counted int, max_attempts int, tenant_id uuid, tenant text,
   definition_id uuid, definition_key text, version text, payload jsonb,
-  correlation_id text, timeout_seconds int, started_at timestamptz
+  correlation_id text, timeout_seconds int, started_at timestamptz,
+  revision int,               -- of the definition: whoever keeps it in memory sees that it changed
+  inputs_hash text, reuse boolean
 )
 language plpgsql
 set plan_cache_mode = force_generic_plan
@@ -75,7 +77,7 @@ create or replace function fairlane.claim_queues(worker uuid, queues text[], slo
 returns table (
   queue text, job_id uuid, attempt int, counted int, max_attempts int, tenant_id uuid, tenant text,
   definition_id uuid, definition_key text, version text, payload jsonb, correlation_id text,
-  timeout_seconds int, started_at timestamptz
+  timeout_seconds int, started_at timestamptz, revision int, inputs_hash text, reuse boolean
 )
 language plpgsql
 as $$

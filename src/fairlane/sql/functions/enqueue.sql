@@ -11,6 +11,7 @@ as $$
 declare
   v_now      timestamptz := fairlane.clock();
   v_requests fairlane.request[];
+  v_known    fairlane.enqueued[];   -- what has succeeded before and will do
   v_over     jsonb;
   v_inserted uuid[] := '{}';
   v_twins    fairlane.enqueued[];
@@ -26,6 +27,12 @@ begin
   end if;
   v_requests := fairlane.resolve_requests(enqueue_many.jobs, v_now);
   perform fairlane.check_requests(v_requests);
+  v_known := fairlane.reusable(v_requests);
+  if v_known <> '{}' then
+    v_requests := array(select r
+                          from unnest(v_requests) r
+                         where r.position not in (select item from unnest(v_known)));
+  end if;
 
   -- A loop for one race alone: the job that holds a dedupe key may end between our insert, which
   -- it makes void, and our look for it.
@@ -34,12 +41,12 @@ begin
       insert into fairlane.job
         (id, tenant_id, lane_id, definition_id, queue, status, priority, payload, scheduled_for,
          created_at, queued_at, max_attempts, source, source_ref, dedupe_key, concurrency_key,
-         correlation_id, inputs_hash, retry_of, created_by)
+         correlation_id, inputs_hash, retry_of, created_by, reuse)
       select r.id, r.tenant_id, r.lane_id, r.definition_id, r.queue, r.status, r.priority,
              r.payload, r.scheduled_for, r.created_at,
              case when r.status = 'queued' then r.created_at end, r.max_attempts, r.source,
              r.source_ref, r.dedupe_key, r.concurrency_key, r.correlation_id, r.inputs_hash,
-             r.retry_of, r.created_by
+             r.retry_of, r.created_by, coalesce(r.reuse, false)
         from unnest(v_requests) r
        where not exists (select from unnest(v_inserted) i (id) where i.id = r.id)
          and not (r.resend and fairlane.is_known(r.id))
@@ -55,7 +62,7 @@ begin
 
     -- Looked up once: what is found now is the answer, whatever becomes of it meanwhile.
     select array_agg(row(r.position, twin.id, twin.status, twin.queue, twin.scheduled_for,
-                         twin.id <> r.id, null)::fairlane.enqueued),
+                         twin.id <> r.id, null, false)::fairlane.enqueued),
            (array_agg(r.id) filter (where twin.id is null))[1]
       into v_twins, v_missing
       from unnest(v_requests) r
@@ -76,10 +83,13 @@ begin
   return query
   select r.position, coalesce(twin.id, r.id), coalesce(twin.status, r.status),
          coalesce(twin.queue, r.queue), coalesce(twin.scheduled_for, r.scheduled_for),
-         coalesce(twin.deduplicated, false), v_over -> (r.tenant_id || r.queue) ->> 'warning'
+         coalesce(twin.deduplicated, false), v_over -> (r.tenant_id || r.queue) ->> 'warning', false
     from unnest(v_requests) r
     left join unnest(v_twins) twin on twin.item = r.position
-   order by r.position;
+   union all
+  select *
+    from unnest(v_known)
+   order by 1;
 end
 $$;
 
@@ -100,7 +110,8 @@ create or replace function fairlane.enqueue(
   source_ref      text        default null,
   created_by      text        default null,
   retry_of        uuid        default null,
-  id              uuid        default null
+  id              uuid        default null,
+  reuse           boolean     default null        -- null: what the definition says
 )
 returns setof fairlane.enqueued
 language plpgsql
@@ -125,6 +136,7 @@ begin
            'source_ref', enqueue.source_ref,
            'created_by', enqueue.created_by,
            'retry_of', enqueue.retry_of,
-           'id', enqueue.id)));
+           'id', enqueue.id,
+           'reuse', enqueue.reuse)));
 end
 $$;

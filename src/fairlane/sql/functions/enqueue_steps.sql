@@ -14,22 +14,23 @@ begin
            nullif(version, '') as version, nullif(queue, '') as queue,
            nullif(concurrency_key, '') as concurrency_key, priority, payload, scheduled_for,
            nullif(dedupe_key, '') as dedupe_key, correlation_id, max_attempts, source, source_ref,
-           created_by, retry_of, inputs_hash, id, resend, position
+           created_by, retry_of, inputs_hash, id, resend, reuse, position
       from rows from (jsonb_to_recordset(resolve_requests.jobs) as (
              tenant text, definition text, version text, queue text, priority int, payload jsonb,
              scheduled_for timestamptz, dedupe_key text, concurrency_key text,
              correlation_id text, max_attempts int, source text, source_ref text,
-             created_by text, retry_of uuid, inputs_hash text, id uuid, resend boolean
+             created_by text, retry_of uuid, inputs_hash text, id uuid, resend boolean,
+             reuse boolean
            )) with ordinality as a (
              tenant, definition, version, queue, priority, payload, scheduled_for, dedupe_key,
              concurrency_key, correlation_id, max_attempts, source, source_ref, created_by,
-             retry_of, inputs_hash, id, resend, position)
+             retry_of, inputs_hash, id, resend, reuse, position)
   ), kinds as materialized (
     -- Each kind of job once, however many items ask for it.
     select k.tenant, k.definition, k.version, k.queue, k.concurrency_key, t.id as tenant_id,
            d.id as definition_id, d.version as found_version, d.is_active, q.name as found_queue,
            coalesce(d.max_attempts, q.max_attempts) as max_attempts,
-           case when d.has_limits then d.id end as lane_definition
+           case when d.has_limits then d.id end as lane_definition, d.reuse, d.single_flight
       from (select distinct tenant, definition, version, queue, concurrency_key from asked) k
       left join fairlane.tenant t on t.slug = k.tenant
       left join lateral (
@@ -59,9 +60,11 @@ begin
            case when a.scheduled_for > resolve_requests.now then 'scheduled' else 'queued' end,
            coalesce(a.priority, 100), coalesce(a.payload, '{}'),
            coalesce(a.scheduled_for, resolve_requests.now),
-           a.dedupe_key, a.concurrency_key, a.correlation_id, coalesce(a.source, 'manual'),
+           -- The key of what is single is its inputs.
+           coalesce(a.dedupe_key, case when l.single_flight then 'inputs:' || a.inputs_hash end),
+           a.concurrency_key, a.correlation_id, coalesce(a.source, 'manual'),
            a.source_ref, coalesce(a.max_attempts, l.max_attempts), a.inputs_hash, a.retry_of,
-           a.created_by, resolve_requests.now)::fairlane.request
+           a.created_by, resolve_requests.now, coalesce(a.reuse, l.reuse))::fairlane.request
          order by a.position)
     into v_requests
     from asked a

@@ -53,8 +53,9 @@ create or replace function fairlane.retire(
   results     jsonb[],
   errors      jsonb[],
   last_errors jsonb[],
-  worker      uuid  default null,
-  attempts    int[] default null,
+  worker      uuid   default null,
+  attempts    int[]  default null,
+  reused      uuid[] default null,      -- whose results these are
   out ids       uuid[],
   out movements fairlane.movement[]
 )
@@ -67,8 +68,8 @@ begin
   with asked as (
     select *
       from unnest(retire.jobs, retire.statuses, retire.results, retire.errors,
-                  retire.last_errors, retire.attempts)
-           as a (id, status, result, errors, last_error, attempt)
+                  retire.last_errors, retire.attempts, retire.reused)
+           as a (id, status, result, errors, last_error, attempt, reused_from)
   ), gone as (
     delete from fairlane.job j
      using asked a
@@ -77,18 +78,19 @@ begin
                                       and j.attempt = a.attempt
                                       and j.status = 'running'))
     returning j.*, a.status as end_status, a.result as end_result,
-              a.errors as end_errors, a.last_error as end_error
+              a.errors as end_errors, a.last_error as end_error, a.reused_from
   ), kept as (
     insert into fairlane.history
       (id, tenant_id, definition_id, queue, status, priority, payload, scheduled_for, created_at,
        queued_at, started_at, finished_at, attempt, forgiven, lost, max_attempts, worker_id,
        source, source_ref, dedupe_key, concurrency_key, correlation_id, inputs_hash, retry_of,
-       replays, created_by, phase, progress, errors, last_error, result)
+       replays, created_by, phase, progress, errors, last_error, result, reused_from)
     select id, tenant_id, definition_id, queue, end_status, priority, payload, scheduled_for,
            created_at, queued_at, started_at, v_now, attempt, forgiven, lost, max_attempts,
            worker_id, source, source_ref, dedupe_key, concurrency_key, correlation_id,
            inputs_hash, retry_of, replays, created_by, phase, progress,
-           coalesce(end_errors, errors), coalesce(end_error, last_error), end_result
+           coalesce(end_errors, errors), coalesce(end_error, last_error), end_result,
+           reused_from
       from gone
   ), by_lane as (
     select lane_id,

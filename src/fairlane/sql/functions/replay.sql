@@ -27,14 +27,15 @@ begin
   insert into fairlane.job
     (id, tenant_id, lane_id, definition_id, queue, status, priority, payload, scheduled_for,
      created_at, queued_at, attempt, forgiven, lost, max_attempts, source, source_ref, dedupe_key,
-     concurrency_key, correlation_id, inputs_hash, retry_of, replays, created_by, last_error)
+     concurrency_key, correlation_id, inputs_hash, retry_of, replays, created_by, last_error,
+     reuse)
   values
     (v_dead.id, v_dead.tenant_id, v_lane, v_dead.definition_id, v_dead.queue, 'queued',
      v_dead.priority, coalesce(replay.payload, v_dead.payload), v_now, v_dead.created_at, v_now,
      v_dead.attempt, v_dead.attempt, 0, v_dead.max_attempts, v_dead.source, v_dead.source_ref,
      v_dead.dedupe_key, v_dead.concurrency_key, v_dead.correlation_id,
      case when replay.payload is null then v_dead.inputs_hash end, v_dead.retry_of,
-     v_dead.replays + 1, v_dead.created_by, v_dead.last_error)
+     v_dead.replays + 1, v_dead.created_by, v_dead.last_error, v_definition.reuse)
   on conflict (tenant_id, dedupe_key) where dedupe_key is not null do nothing
   returning id into v_live;
   if v_live is null then
@@ -146,13 +147,14 @@ begin
   end if;
 
   select id into v_new
-    from fairlane.enqueue(
-           tenant => v_old.slug, definition => v_old.key, version => v_old.version,
-           payload => v_old.payload, queue => v_old.queue, priority => v_old.priority,
-           concurrency_key => v_old.concurrency_key, correlation_id => v_old.correlation_id,
-           max_attempts => v_old.max_attempts, source => v_old.source,
-           source_ref => v_old.source_ref, created_by => fairlane.actor(),
-           retry_of => v_old.id);
+    from fairlane.enqueue_many(jsonb_build_array(jsonb_build_object(
+           'tenant', v_old.slug, 'definition', v_old.key, 'version', v_old.version,
+           'payload', v_old.payload, 'inputs_hash', v_old.inputs_hash, 'queue', v_old.queue,
+           'priority', v_old.priority, 'concurrency_key', v_old.concurrency_key,
+           'correlation_id', v_old.correlation_id, 'max_attempts', v_old.max_attempts,
+           'source', v_old.source, 'source_ref', v_old.source_ref,
+           'created_by', fairlane.actor(), 'retry_of', v_old.id,
+           'reuse', false)));        -- to run it again is the point
   perform fairlane.note_change('job.retry', v_old.tenant_id, v_old.id::text,
                                jsonb_build_object('new_job', v_new));
   return v_new;

@@ -4,7 +4,9 @@ create or replace function fairlane.start_jobs(worker uuid, turns fairlane.turn[
 returns table (
   job_id uuid, attempt int, counted int, max_attempts int, tenant_id uuid, tenant text,
   definition_id uuid, definition_key text, version text, payload jsonb,
-  correlation_id text, timeout_seconds int, started_at timestamptz
+  correlation_id text, timeout_seconds int, started_at timestamptz,
+  revision int,               -- of the definition: whoever keeps it in memory sees that it changed
+  inputs_hash text, reuse boolean
 )
 language plpgsql
 as $$
@@ -20,7 +22,7 @@ begin
                  head_priority, head_id, take, state, blocked_on, throttled_until, nth)
   ), chosen as (
     -- The lock of the share keeps others from a lane's queued jobs.
-    select j.tid, j.place, t.nth, t.take, t.cost, t.tenant, d.key, d.version,
+    select j.tid, j.place, t.nth, t.take, t.cost, t.tenant, d.key, d.version, d.revision,
            coalesce(d.timeout_seconds, q.timeout_seconds) as timeout_seconds,
            -- Its definition was given a limit after it was enqueued: it belongs to another lane.
            d.has_limits and t.definition_id is null as misplaced,
@@ -51,8 +53,8 @@ begin
        and c.is_active
        and not c.misplaced
     returning j.id, j.attempt, j.forgiven, j.max_attempts, j.tenant_id, j.definition_id, j.priority,
-              j.payload, j.correlation_id, j.started_at,
-              c.nth, c.place, c.take, c.tenant, c.key, c.version, c.timeout_seconds
+              j.payload, j.correlation_id, j.started_at, j.inputs_hash, j.reuse,
+              c.nth, c.place, c.take, c.tenant, c.key, c.version, c.revision, c.timeout_seconds
   ), by_lane as (
     select nth, count(*)::int as n, max(priority) as priority,
            (array_agg(id) filter (where place = take))[1] as last
@@ -117,7 +119,7 @@ begin
          version,
          -- A large payload is fetched on its own: while a result is being sent, locks are held.
          case when pg_column_size(payload) <= 4096 then payload end,
-         correlation_id, timeout_seconds, started_at
+         correlation_id, timeout_seconds, started_at, revision, inputs_hash, reuse
     from started
    order by nth, place;
 end

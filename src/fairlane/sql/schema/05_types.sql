@@ -38,7 +38,8 @@ create type fairlane.request as (
   inputs_hash      text,
   retry_of         uuid,
   created_by       text,
-  created_at       timestamptz
+  created_at       timestamptz,
+  reuse            boolean        -- a succeeded job of the same inputs will do
 );
 
 -- What enqueue answers. `deduplicated`: a live job has the dedupe key, and this is it.
@@ -49,7 +50,8 @@ create type fairlane.enqueued as (
   queue            text,
   scheduled_for    timestamptz,
   deduplicated     boolean,
-  warning          text           -- a backlog limit that this went over
+  warning          text,          -- a backlog limit that this went over
+  reused           boolean        -- this one has succeeded before, with the same inputs
 );
 
 -- A lane's turn inside one claim.

@@ -39,5 +39,8 @@ create table fairlane.definition (
                                        regexp_replace(substring(version from '^[0-9.]*'),
                                                       '(^|\.)(?=\.|$)', '\10', 'g'),
                                        '.')::numeric[]) stored,
+  -- Identical work that is live is joined, not run beside itself.
+  single_flight          boolean     not null default false,
+  revision               int         not null default 1,         -- rises with every change
   unique (key, version)
 );

@@ -33,13 +33,18 @@ create table fairlane.history (
   progress        jsonb,
   errors          jsonb,
   last_error      jsonb,
-  result          jsonb
+  result          jsonb,
+  reused_from     uuid                                  -- whose result this is
 ) partition by range (finished_at);
 
 create index history_by_id     on fairlane.history (id);
 create index history_by_tenant on fairlane.history (tenant_id, id);
 -- lists: what did not simply succeed, which is rare and asked for
 create index history_by_status on fairlane.history (status, id) where status <> 'succeeded';
+
+-- reuse: what has succeeded with these inputs
+create index history_by_inputs on fairlane.history (tenant_id, inputs_hash)
+  where status = 'succeeded' and inputs_hash is not null;
 
 -- A clock that jumped, or a leader that slept for a week, must not lose a finish.
 create table fairlane.history_default partition of fairlane.history default;

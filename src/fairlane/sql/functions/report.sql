@@ -1,0 +1,60 @@
+-- Keeps what running jobs say of themselves: phase, progress, log lines, the ends of their output.
+-- Each report names its job and attempt; what is no longer this worker's says nothing any more.
+-- Answers the jobs it was kept for.
+create or replace function fairlane.report(worker uuid, reports jsonb)
+returns setof uuid
+language plpgsql
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+as $$
+#variable_conflict use_column
+declare
+  v_now  timestamptz := fairlane.clock();
+  v_held fairlane.job[];
+begin
+  -- Losing the last second of a report in a crash is harmless.
+  perform set_config('synchronous_commit', 'off', true);
+  perform fairlane.check_lease(report.worker, v_now);
+
+  -- None is waited for: who holds the row is ending the attempt.
+  v_held := array(
+    select j
+      from jsonb_to_recordset(report.reports) as r (job_id uuid, attempt int)
+      join fairlane.job j on j.id = r.job_id
+     where j.attempt = r.attempt
+       and j.worker_id = report.worker
+       and j.status = 'running'
+     order by j.id
+       for no key update of j skip locked);
+
+  update fairlane.job j
+     set phase = coalesce(r.phase, j.phase),
+         progress = coalesce(r.progress, j.progress)
+    from jsonb_to_recordset(report.reports) as r (job_id uuid, phase text, progress jsonb)
+    join unnest(v_held) h on h.id = r.job_id
+   where j.id = r.job_id
+     and (r.phase is not null or r.progress is not null);
+
+  insert into fairlane.log_line (job_id, tenant_id, attempt, logged_at, level, message, fields)
+  select h.id, h.tenant_id, h.attempt, coalesce(l.at, v_now), l.level, l.message, l.fields
+    from jsonb_to_recordset(report.reports) as r (job_id uuid, lines jsonb)
+    join unnest(v_held) h on h.id = r.job_id
+   cross join lateral rows from (jsonb_to_recordset(r.lines) as (
+           at timestamptz, level text, message text, fields jsonb
+         )) with ordinality as l (at, level, message, fields, nth)
+   order by h.id, l.nth;
+
+  insert into fairlane.output as o (job_id, attempt, stream, tenant_id, tail, bytes, written_at)
+  select h.id, h.attempt, s.stream, h.tenant_id, s.said ->> 'tail', (s.said ->> 'bytes')::bigint,
+         v_now
+    from jsonb_to_recordset(report.reports) as r (job_id uuid, output jsonb)
+    join unnest(v_held) h on h.id = r.job_id
+   cross join lateral jsonb_each(r.output) as s (stream, said)
+      on conflict (job_id, attempt, stream) do update
+     set tail = excluded.tail, bytes = excluded.bytes, written_at = excluded.written_at;
+
+  return query select h.id from unnest(v_held) h;
+end
+$$;
