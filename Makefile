@@ -10,7 +10,7 @@ STAMP := .venv/.installed
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := install
-.PHONY: install up test check format lock bench bench-peers clean help
+.PHONY: install up test check format lock bench bench-recovery bench-memory bench-peers clean help
 
 install: $(STAMP) ## build .venv from requirements.lock
 	@:
@@ -19,7 +19,7 @@ up: $(STAMP) ## run everything, with demo data, until Ctrl-C
 	@$(BIN)/fairlane up --demo --port $(PORT) $(ARGS)
 
 test: $(STAMP) ## run the tests; ARGS="-k claim -x" goes to pytest
-	@$(BIN)/pytest $(ARGS)
+	@$(BIN)/pytest -n 2 $(ARGS)
 
 check: $(STAMP) ## format, lint and types, as CI sees them
 	@$(BIN)/ruff format --quiet --check . || { echo "run: make format"; exit 1; }
@@ -33,14 +33,21 @@ format: $(STAMP) ## lay out the code and mend what can be mended
 bench: $(STAMP) ## what the verbs and a worker cost, in one table
 	@$(BIN)/fairlane bench $(ARGS)
 
+bench-recovery: $(STAMP) ## kill -9 of workers: how soon their jobs run again
+	@$(BIN)/fairlane bench recovery $(ARGS)
+
+bench-memory: $(STAMP) ## a million jobs through one worker; ARGS=--quick for a tenth
+	@$(BIN)/fairlane bench memory $(ARGS)
+
 bench-peers: .venv-peers/.installed ## Fairlane beside its peers, in one run
 	@.venv-peers/bin/python -m benchmarks.peers $(ARGS)
 
 # Apart from .venv: peers are measured, never needed.
-.venv-peers/.installed: pyproject.toml
+.venv-peers/.installed: pyproject.toml Makefile
 	@set -e; $(find_uv); test -n "$$uv" || { echo "make bench-peers needs uv"; exit 1; }; \
 	$$uv venv --quiet --allow-existing .venv-peers; \
-	$$uv pip install --quiet --python .venv-peers/bin/python -e '.[all]' pgqueuer
+	$$uv pip install --quiet --python .venv-peers/bin/python -e '.[all]' \
+	  pgqueuer awa-pg chancy procrastinate 'psycopg[binary,pool]'
 	@touch .venv-peers/.installed
 
 lock: ## compile requirements.lock anew; ARGS=--upgrade takes the newest versions

@@ -1,12 +1,9 @@
 """Fairlane: one worker process, one tenant with an exact limit, results and history kept."""
 
-import asyncio
-import sys
-import time
+from collections.abc import Callable
 from typing import Any
 
-import uvloop
-from benchmarks.peers.clockwork import PAYLOAD, STARTS, Stopwatch, tell
+from benchmarks.peers.side import PAYLOAD, Side
 
 from fairlane import Fairlane
 from fairlane.core import calls, migrate
@@ -16,48 +13,35 @@ from fairlane.worker.worker import Worker
 SLOTS = 1_000
 
 
-async def main(url: str, jobs: int) -> None:
-    await migrate.migrate(url)
-    async with connected(url) as connection:
-        await send(connection, calls.set_plan("bench", {"max_running": SLOTS}))
-        await send(connection, calls.set_queue("default", {"max_backlog_per_tenant": None}))
-        await send(connection, calls.create_tenant("acme", "bench", "", {}))
-    app = Fairlane(url)
-    left = jobs
-    done = asyncio.Event()
-    started: asyncio.Queue[float] = asyncio.Queue()
+class FairlaneSide:
+    unfinished = "select exists (select from fairlane.job)"
 
-    @app.job("noop")
-    async def noop(**payload: Any) -> None:
-        nonlocal left
-        left -= 1
-        if left == 0:
-            done.set()
-        elif left < 0:
-            started.put_nowait(time.perf_counter())
+    async def prepare(self, url: str, ran: Callable[[], None]) -> None:
+        await migrate.migrate(url)
+        async with connected(url) as connection:
+            await send(connection, calls.set_plan("bench", {"max_running": SLOTS}))
+            await send(connection, calls.set_queue("default", {"max_backlog_per_tenant": None}))
+            await send(connection, calls.create_tenant("acme", "bench", "", {}))
+        app = Fairlane(url)
 
-    await app.register()
-    watch = Stopwatch()
-    for first in range(0, jobs, 1_000):
-        count = min(1_000, jobs - first)
-        await app.enqueue_many([noop.request(tenant="acme", **PAYLOAD) for _ in range(count)])
-    bulk, _ = watch.seconds()
+        @app.job("noop")
+        async def noop(**payload: Any) -> None:
+            ran()
 
-    worker = Worker(app, url, {"default": SLOTS})
-    watch = Stopwatch()
-    running = asyncio.create_task(worker.run())
-    await done.wait()
-    drain, cpu = watch.seconds()
+        await app.register()
+        self.url, self.app, self.noop = url, app, noop
 
-    waits = []
-    for _ in range(STARTS):
-        await noop.enqueue(tenant="acme", **PAYLOAD)
-        sent = time.perf_counter()
-        waits.append(max(await started.get() - sent, 0))
-    worker.stop()
-    await running
-    await app.close()
-    tell(bulk, drain, cpu, jobs, waits)
+    async def enqueue(self) -> None:
+        await self.noop.enqueue(tenant="acme", **PAYLOAD)
+
+    async def enqueue_many(self, count: int) -> None:
+        await self.app.enqueue_many(
+            [self.noop.request(tenant="acme", **PAYLOAD) for _ in range(count)]
+        )
+
+    async def work(self) -> None:
+        await Worker(self.app, self.url, {"default": SLOTS}).run()
 
 
-uvloop.run(main(sys.argv[1], int(sys.argv[2])))
+def side() -> Side:
+    return FairlaneSide()

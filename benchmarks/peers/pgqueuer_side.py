@@ -1,63 +1,41 @@
 """PgQueuer on asyncpg, with the large batches that its documentation recommends for speed."""
 
-import asyncio
 import json
-import sys
-import time
+from collections.abc import Callable
 from datetime import timedelta
 
 import asyncpg
-import uvloop
-from benchmarks.peers.clockwork import PAYLOAD, STARTS, Stopwatch, tell
+from benchmarks.peers.side import PAYLOAD, Side
 from pgqueuer.db import AsyncpgDriver
 from pgqueuer.models import Job
 from pgqueuer.qm import QueueManager
 from pgqueuer.queries import Queries
 
 BATCH = 1_000
+BODY = json.dumps(PAYLOAD).encode()
 
 
-async def main(url: str, jobs: int) -> None:
-    connection = await asyncpg.connect(url)
-    producer = await asyncpg.connect(url)
-    queries = Queries(AsyncpgDriver(producer))
-    await queries.install()
-    left = jobs
-    done = asyncio.Event()
-    started: asyncio.Queue[float] = asyncio.Queue()
-    manager = QueueManager(Queries(AsyncpgDriver(connection)))
+class PgQueuerSide:
+    unfinished = "select exists (select from pgqueuer)"
 
-    @manager.entrypoint("noop")
-    async def noop(job: Job) -> None:
-        nonlocal left
-        left -= 1
-        if left == 0:
-            done.set()
-        elif left < 0:
-            started.put_nowait(time.perf_counter())
+    async def prepare(self, url: str, ran: Callable[[], None]) -> None:
+        self.queries = Queries(AsyncpgDriver(await asyncpg.connect(url)))
+        await self.queries.install()
+        self.manager = QueueManager(Queries(AsyncpgDriver(await asyncpg.connect(url))))
 
-    body = json.dumps(PAYLOAD).encode()
-    watch = Stopwatch()
-    for first in range(0, jobs, 1_000):
-        count = min(1_000, jobs - first)
-        await queries.enqueue(["noop"] * count, [body] * count, [0] * count)
-    bulk, _ = watch.seconds()
+        @self.manager.entrypoint("noop")
+        async def noop(job: Job) -> None:
+            ran()
 
-    watch = Stopwatch()
-    running = asyncio.create_task(
-        manager.run(dequeue_timeout=timedelta(seconds=30), batch_size=BATCH)
-    )
-    await done.wait()
-    drain, cpu = watch.seconds()
+    async def enqueue(self) -> None:
+        await self.queries.enqueue("noop", BODY)
 
-    waits = []
-    for _ in range(STARTS):
-        await queries.enqueue("noop", body)
-        sent = time.perf_counter()
-        waits.append(max(await started.get() - sent, 0))
-    manager.shutdown.set()
-    await asyncio.wait([running], timeout=10)
-    tell(bulk, drain, cpu, jobs, waits)
+    async def enqueue_many(self, count: int) -> None:
+        await self.queries.enqueue(["noop"] * count, [BODY] * count, [0] * count)
+
+    async def work(self) -> None:
+        await self.manager.run(dequeue_timeout=timedelta(seconds=30), batch_size=BATCH)
 
 
-uvloop.run(main(sys.argv[1], int(sys.argv[2])))
+def side() -> Side:
+    return PgQueuerSide()

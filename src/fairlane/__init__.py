@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fairlane import errors
+    from fairlane.api.app import asgi, router
     from fairlane.app import Fairlane
     from fairlane.client.request import Request
     from fairlane.context import JobContext
@@ -22,7 +23,9 @@ __all__ = [
     "Request",
     "Snooze",
     "Task",
+    "asgi",
     "errors",
+    "router",
 ]
 
 # A name brings its module when it is asked for: `fairlane --help` needs no database driver.
@@ -36,6 +39,8 @@ _HOMES = {
     "Request": "fairlane.client.request",
     "Snooze": "fairlane.outcome",
     "Task": "fairlane.task",
+    "asgi": "fairlane.api.app",
+    "router": "fairlane.api.app",
 }
 
 if not TYPE_CHECKING:

@@ -11,14 +11,16 @@ from uuid import UUID
 
 from fairlane import config
 from fairlane.client.producer import Producer, Send
-from fairlane.client.request import Request, an_object, encoded
+from fairlane.client.request import Request, all_refused, an_object, encoded
 from fairlane.client.verbs import Verbs
 from fairlane.config import Settings
 from fairlane.core import json
 from fairlane.core.calls import Call
 from fairlane.core.connect import Record
 from fairlane.database import database
+from fairlane.errors import PayloadInvalid
 from fairlane.job import Enqueued
+from fairlane.schemas import inputs_hash
 from fairlane.signature import TaskInvalid
 from fairlane.task import Options, Seconds, Task, path_of, version_order
 
@@ -39,6 +41,7 @@ class EnqueueOptions(TypedDict, total=False):
     correlation_id: str | None
     max_attempts: int | None
     id: UUID | str | None
+    reuse: bool | None
 
 
 class Fairlane(Verbs):
@@ -80,13 +83,19 @@ class Fairlane(Verbs):
         max_running_per_tenant: int | None = None,
         starts_per_minute: int | None = None,
         reuse: bool = False,
+        single_flight: bool = False,
         dead_letter: bool = True,
         redact: Iterable[str] = (),
         isolation: str | None = None,
         memory_mb: int | None = None,
         description: str | None = None,
+        result_schema: Mapping[str, Any] | None = None,
     ) -> Callable[[Callable[P, R]], Task[P, R]]:
-        """Make a function a task that may run as a job. What is None is the queue's to say."""
+        """Make a function a task that may run as a job. What is None is the queue's to say.
+
+        `reuse`: a job that succeeded with the same inputs answers for the next. `single_flight`:
+        one that is live is joined. `result_schema`: a result that does not fit is a failed attempt.
+        """
         options = Options(
             key=key,
             version=version,
@@ -98,11 +107,13 @@ class Fairlane(Verbs):
             max_running_per_tenant=max_running_per_tenant,
             starts_per_minute=starts_per_minute,
             reuse=reuse,
+            single_flight=single_flight,
             dead_letter=dead_letter,
             redact=(redact,) if isinstance(redact, str) else tuple(redact),
             isolation=isolation,
             memory_mb=memory_mb,
             description=description,
+            result_schema=result_schema,
         )
 
         def decorate(function: Callable[P, R]) -> Task[P, R]:
@@ -195,21 +206,40 @@ class Fairlane(Verbs):
         return Request(definition_key=key, payload=given, tenant=tenant, **options)
 
     def _checked_all(self, items: Iterable[Request | Mapping[str, Any]]) -> list[Request]:
-        return [self._checked(Request.of(item)) for item in items]
+        checked: list[Request] = []
+        refused: list[tuple[Request, PayloadInvalid]] = []
+        for nth, item in enumerate(items):
+            request = Request.of(item, nth)
+            try:
+                checked.append(self._checked(request))
+            except PayloadInvalid as error:
+                refused.append((request, error))
+        if refused:
+            raise all_refused(refused)
+        return checked
 
     def _checked(self, request: Request) -> Request:
-        """The request with its payload validated, by the task if it is one of ours."""
+        """The request with its payload validated, by the task if it is one of ours.
+
+        Those of others are held to their definitions on the way to the database.
+        """
         if request.body is not None:
             return request
         what = f'"{request.definition_key}"'
         payload = an_object(what, request.payload)
-        version = request.version
-        if task := self._task(request.definition_key, version):
-            payload, version = task.signature.payload(payload), task.version
-        else:
-            json.check(payload, f"the payload of {what}")
-        body = encoded(what, payload, self.settings.payload_limit)
-        return dataclasses.replace(request, payload=payload, version=version, body=body)
+        limit = self.settings.payload_limit
+        if task := self._task(request.definition_key, request.version):
+            payload = task.signature.payload(payload)
+            return dataclasses.replace(
+                request,
+                payload=payload,
+                version=task.version,
+                body=encoded(what, payload, limit),
+                inputs_hash=inputs_hash(task.key, task.version, payload),
+            )
+        json.check(payload, f"the payload of {what}")
+        body = encoded(what, payload, limit)
+        return dataclasses.replace(request, payload=json.loads(body), body=body)
 
     def _task(self, key: str, version: str | None) -> Task[..., Any] | None:
         """Ours of this key; the newest if no version is named."""

@@ -26,6 +26,13 @@ class Settings:
     lease_seconds: float = 15
     poll_seconds: float = 1
     grace_seconds: float = 30
+    # Sign-in by OpenID Connect: off until an issuer is named. See docs/access.md.
+    oidc_issuer: str | None = None
+    oidc_audience: str | None = None
+    oidc_jwks_url: str | None = None
+    oidc_tenant_claim: str = "tenant"
+    oidc_role_claim: str = "role"
+    oidc_roles: Mapping[str, str] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
 
@@ -47,6 +54,10 @@ def load(environ: Mapping[str, str] | None = None, directory: Path | None = None
             sources[name] = FILE
         else:
             sources[name] = "default"
+
+    if "oidc_issuer" in values and "oidc_audience" not in values:
+        # Without one, a token that the provider gave to any other application would open this one.
+        raise ConfigError("FAIRLANE_OIDC_AUDIENCE", "set where FAIRLANE_OIDC_ISSUER is")
 
     home = folder / values.get("home", Settings.home).expanduser()
     return Settings(**{**values, "home": home, "sources": sources})
@@ -91,6 +102,30 @@ def postgres_url(name: str, value: Any) -> str:
 def _text(name: str, value: Any) -> str:
     if not isinstance(value, str) or not value:
         raise ConfigError(name, "a text")
+    return value
+
+
+def _web_url(name: str, value: Any) -> str:
+    text = _text(name, value)
+    parts = urlsplit(text)
+    here = parts.hostname in ("localhost", "127.0.0.1", "::1")
+    if not parts.hostname or parts.scheme not in (("http", "https") if here else ("https",)):
+        raise ConfigError(name, "a URL like https://id.example.com", got=repr(value))
+    return text
+
+
+def _roles(name: str, value: Any) -> dict[str, str]:
+    """{"theirs": "ours"}, or the same as text: staff=admin,everyone=viewer."""
+    known = ("viewer", "member", "admin", "operator", "worker")
+    expected = f"pairs like staff=admin,everyone=viewer, of {', '.join(known)}"
+    if isinstance(value, str):
+        pairs = [pair.partition("=") for pair in value.split(",")]
+        value = {theirs.strip(): ours.strip() for theirs, _, ours in pairs}
+    if not isinstance(value, dict) or "" in value:
+        raise ConfigError(name, expected)
+    for ours in value.values():
+        if ours not in known:
+            raise ConfigError(name, expected, got=repr(ours))
     return value
 
 
@@ -147,4 +182,10 @@ _SETTINGS = {
     "grace_seconds": _Setting(
         _number(float, "a number of seconds from 0 to 3600", 0, 3600), ("FAIRLANE_GRACE_SECONDS",)
     ),
+    "oidc_issuer": _Setting(_web_url, ("FAIRLANE_OIDC_ISSUER",)),
+    "oidc_audience": _Setting(_text, ("FAIRLANE_OIDC_AUDIENCE",)),
+    "oidc_jwks_url": _Setting(_web_url, ("FAIRLANE_OIDC_JWKS_URL",)),
+    "oidc_tenant_claim": _Setting(_text, ("FAIRLANE_OIDC_TENANT_CLAIM",)),
+    "oidc_role_claim": _Setting(_text, ("FAIRLANE_OIDC_ROLE_CLAIM",)),
+    "oidc_roles": _Setting(_roles, ("FAIRLANE_OIDC_ROLES",)),
 }

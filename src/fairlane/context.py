@@ -4,9 +4,9 @@ import asyncio
 import logging
 import threading
 from collections.abc import AsyncIterator, Callable, Generator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 from uuid import UUID
 
 if TYPE_CHECKING:
@@ -17,6 +17,17 @@ if TYPE_CHECKING:
     Acquire = Callable[[], Any]
 
 log = logging.getLogger("fairlane.job")
+
+_LEVELS = {name: name for name in ("debug", "info", "warning", "error")} | {"warn": "warning"}
+
+
+class Sink(Protocol):
+    """Where a job's words go. Its methods are called from any thread and never wait."""
+
+    def line(self, level: str, message: str, fields: dict[str, Any]) -> None: ...
+    def phase(self, name: str) -> None: ...
+    def progress(self, progress: dict[str, Any]) -> None: ...
+    def output(self, stream: str, tail: str, total: int) -> None: ...
 
 
 class Flag:
@@ -34,10 +45,13 @@ class Flag:
 
     async def _wait(self) -> None:
         event = asyncio.Event()
-        self._waiters.append((asyncio.get_running_loop(), event))
-        if self._raised.is_set():
-            return
-        await event.wait()
+        waiter = (asyncio.get_running_loop(), event)
+        self._waiters.append(waiter)
+        try:
+            if not self._raised.is_set():
+                await event.wait()
+        finally:
+            self._waiters.remove(waiter)
 
     def wait(self, timeout: float | None = None) -> bool:
         """Block a thread until the flag is raised, or for `timeout` seconds."""
@@ -45,8 +59,9 @@ class Flag:
 
     def raise_(self) -> None:
         self._raised.set()
-        for loop, event in self._waiters:
-            loop.call_soon_threadsafe(event.set)
+        for loop, event in list(self._waiters):
+            with suppress(RuntimeError):  # that loop has ended, and who waited in it
+                loop.call_soon_threadsafe(event.set)
 
 
 class JobContext:
@@ -54,6 +69,7 @@ class JobContext:
 
     __slots__ = (
         "_acquire",
+        "_sink",
         "attempt",
         "canceled",
         "correlation_id",
@@ -75,6 +91,7 @@ class JobContext:
         deadline: datetime | None = None,
         tenant_id: UUID | None = None,
         acquire: "Acquire | None" = None,
+        sink: Sink | None = None,
     ) -> None:
         self.tenant = tenant
         self.tenant_id = tenant_id
@@ -85,9 +102,10 @@ class JobContext:
         self.deadline = deadline
         self.canceled = Flag()
         self._acquire = acquire
+        self._sink = sink
 
     @classmethod
-    def of(cls, attempt: "Attempt", acquire: "Acquire") -> "JobContext":
+    def of(cls, attempt: "Attempt", acquire: "Acquire", sink: Sink | None = None) -> "JobContext":
         return cls(
             tenant=attempt.tenant,
             tenant_id=attempt.tenant_id,
@@ -97,12 +115,16 @@ class JobContext:
             correlation_id=attempt.correlation_id,
             deadline=attempt.started_at + timedelta(seconds=attempt.timeout),
             acquire=acquire,
+            sink=sink,
         )
 
     def log(self, message: str, *, level: str = "info", **fields: Any) -> None:
         """A line about this job; it carries the job, the tenant and the attempt."""
+        number = logging.getLevelNamesMapping()[level.upper()]
+        if self._sink is not None:
+            self._sink.line(_LEVELS.get(level.lower(), "error"), str(message), fields)
         log.log(
-            logging.getLevelNamesMapping()[level.upper()],
+            number,
             "%s",
             message,
             extra={
@@ -113,6 +135,29 @@ class JobContext:
                 "fields": fields,
             },
         )
+
+    def phase(self, name: str, **data: Any) -> None:
+        """Say what the job does now; `data` stands in its log."""
+        if self._sink is not None:
+            self._sink.phase(str(name))
+            self._sink.line("info", f"phase: {name}", data)
+
+    def progress(
+        self,
+        done: float | None = None,
+        total: float | None = None,
+        message: str | None = None,
+        **data: Any,
+    ) -> None:
+        """Say how far the job has come; the last word counts."""
+        said = {"done": done, "total": total, "message": message, **data}
+        if self._sink is not None:
+            self._sink.progress({name: value for name, value in said.items() if value is not None})
+
+    def output(self, stream: Literal["stdout", "stderr"], tail: str, total: int) -> None:
+        """The end of what a command has written so far, and how many bytes that was in all."""
+        if self._sink is not None:
+            self._sink.output(stream, tail, total)
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator["asyncpg.Connection"]:
@@ -149,8 +194,13 @@ class JobContext:
             "deadline": self.deadline and self.deadline.isoformat(),
         }
 
+    def pass_on(self, kind: str, words: list[Any]) -> None:
+        """What the task said over there."""
+        if self._sink is not None:
+            getattr(self._sink, kind)(*words)
+
     @classmethod
-    def from_order(cls, order: dict[str, Any]) -> "JobContext":
+    def from_order(cls, order: dict[str, Any], sink: Sink | None = None) -> "JobContext":
         import asyncpg
 
         @asynccontextmanager
@@ -170,4 +220,5 @@ class JobContext:
             correlation_id=order["correlation_id"],
             deadline=order["deadline"] and datetime.fromisoformat(order["deadline"]),
             acquire=acquire,
+            sink=sink,
         )

@@ -99,6 +99,8 @@ async def _version(conn: Connection) -> Check:
     found = f"PostgreSQL {await conn.fetchval('show server_version')} answers"
     if conn.get_server_version().major < migrate.OLDEST_SERVER:
         return _fail("database", found, f"upgrade it to {migrate.OLDEST_SERVER} or newer")
+    if (encoding := await conn.fetchval("show server_encoding")) != "UTF8":
+        return _fail("database", f"it is encoded in {encoding}", "move to one in UTF8")
     return _ok("database", found)
 
 

@@ -45,6 +45,7 @@ class Enqueued:
     status: JobStatus
     scheduled_for: datetime
     deduplicated: bool = False
+    reused: bool = False  # it has succeeded before, with the same inputs
     warning: str | None = None
 
     @property

@@ -3,8 +3,11 @@
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 from fairlane.errors import FairlaneError
+
+LONGEST_SNOOZE = timedelta(days=3653)
 
 
 class Snooze(FairlaneError):
@@ -12,6 +15,8 @@ class Snooze(FairlaneError):
 
     def __init__(self, delay: timedelta | float) -> None:
         self.delay = delay if isinstance(delay, timedelta) else timedelta(seconds=delay)
+        if self.delay > LONGEST_SNOOZE:
+            raise ValueError(f"a snooze of {self.delay.days} days; the longest is ten years")
         super().__init__(f"snoozed for {self.delay.total_seconds():g} s")
 
 
@@ -54,8 +59,16 @@ class Canceled:
 
 
 @dataclass(frozen=True)
+class Reused:
+    """A job with the same inputs has succeeded before; the database has ended this one with its
+    result, so there is nothing to report."""
+
+    earlier: UUID
+
+
+@dataclass(frozen=True)
 class Bounced:
     """This worker does not know the task; another may."""
 
 
-Outcome = Done | Failed | Snoozed | Canceled | Bounced
+Outcome = Done | Failed | Snoozed | Canceled | Bounced | Reused

@@ -9,9 +9,10 @@ from typing import Any, Optional, get_args, get_type_hints
 
 import msgspec
 
+from fairlane import schemas
 from fairlane.context import JobContext
 from fairlane.core import json
-from fairlane.errors import FairlaneError, Fault, PayloadInvalid
+from fairlane.errors import DefinitionInvalid, FairlaneError, Fault, PayloadInvalid
 
 # What `task.enqueue` takes beside the task's own arguments.
 OPTIONS = (
@@ -24,10 +25,14 @@ OPTIONS = (
     "correlation_id",
     "max_attempts",
     "id",
+    "reuse",
 )
 
 # Two types of one name get a longer name each in the schema, so this one may be called as it likes.
 MODULE = "fairlane.signature"
+
+# A timedelta as msgspec writes and reads it. JSON Schema's own format has no sign and no fractions.
+DURATION = r"^[-+]?P([0-9]+(\.[0-9]+)?[WD])*(T([0-9]+(\.[0-9]+)?[HMS])+)?$"
 
 
 class TaskInvalid(FairlaneError):
@@ -50,6 +55,10 @@ class Signature:
         reader = _Reader(key, function)
         self.takes_context = reader.takes_context
         self.schema = reader.schema()
+        try:
+            schemas.compile(self.schema, payload=True)
+        except DefinitionInvalid as error:
+            raise TaskInvalid(f'task "{key}": {error}') from None
         self._hints = reader.hints
         self._extra = reader.extra
         self._reserved = reader.context_name
@@ -153,13 +162,16 @@ class _Reader:
         found: dict[str, Any] = types.pop(root["$ref"].removeprefix("#/$defs/"))
         for name, default in self.defaults.items():
             found["properties"][name]["default"] = _written(default)
-        return {
-            "type": "object",
-            "properties": found["properties"],
-            "required": found["required"],
-            "additionalProperties": False if self.extra is None else extra or True,
-            **({"$defs": types} if types else {}),
-        }
+        schema: dict[str, Any] = _with_durations(
+            {
+                "type": "object",
+                "properties": found["properties"],
+                "required": found["required"],
+                "additionalProperties": False if self.extra is None else extra or True,
+                **({"$defs": types} if types else {}),
+            }
+        )
+        return schema
 
     def _is_context(self, parameter: inspect.Parameter) -> bool:
         hint = self._hint(parameter)
@@ -235,6 +247,22 @@ class _Reader:
 
     def _refusal(self, parameter: inspect.Parameter, why: str) -> TaskInvalid:
         return TaskInvalid(f'task "{self.key}": the parameter "{parameter.name}" {why}')
+
+
+def _with_durations(schema: Any) -> Any:
+    """The schema, with the format of a timedelta as it is written here."""
+    match schema:
+        case {"type": "string", "format": "duration", **rest}:
+            return {"type": "string", "pattern": DURATION, **rest}
+        case dict():
+            return {
+                name: each if name in ("default", "const", "enum") else _with_durations(each)
+                for name, each in schema.items()
+            }
+        case list():
+            return [_with_durations(each) for each in schema]
+        case _:
+            return schema
 
 
 def _written(value: Any) -> Any:

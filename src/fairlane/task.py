@@ -14,6 +14,7 @@ from uuid import UUID
 from fairlane.client.request import Request, encoded
 from fairlane.config import Settings
 from fairlane.job import Enqueued
+from fairlane.schemas import inputs_hash
 from fairlane.signature import Signature, TaskInvalid
 
 P = ParamSpec("P")
@@ -45,11 +46,13 @@ class Options:
     max_running_per_tenant: int | None = None
     starts_per_minute: int | None = None
     reuse: bool = False
+    single_flight: bool = False
     dead_letter: bool = True
     redact: Iterable[str] = ()
     isolation: str | None = None
     memory_mb: int | None = None
     description: str | None = None
+    result_schema: Mapping[str, Any] | None = None
 
 
 class Task(Generic[P, R]):
@@ -101,6 +104,7 @@ class Task(Generic[P, R]):
         correlation_id: str | None = None,
         max_attempts: int | None = None,
         id: UUID | str | None = None,  # noqa: A002 - the name it has everywhere
+        reuse: bool | None = None,
         **arguments: Any,
     ) -> Request:
         """What `enqueue` would send, for `app.enqueue_many`."""
@@ -111,6 +115,7 @@ class Task(Generic[P, R]):
             version=self.version,
             payload=payload,
             body=encoded(f'"{self.key}"', payload, self.app.settings.payload_limit),
+            inputs_hash=inputs_hash(self.key, self.version, payload),
             priority=priority,
             scheduled_for=scheduled_for,
             dedupe_key=dedupe_key,
@@ -118,6 +123,7 @@ class Task(Generic[P, R]):
             correlation_id=correlation_id,
             max_attempts=max_attempts,
             id=id,
+            reuse=reuse,
         )
 
     async def enqueue(
@@ -133,6 +139,7 @@ class Task(Generic[P, R]):
         correlation_id: str | None = None,
         max_attempts: int | None = None,
         id: UUID | str | None = None,  # noqa: A002
+        reuse: bool | None = None,
         **arguments: Any,
     ) -> Enqueued:
         """Enqueue a job that calls the function with these arguments.
@@ -140,7 +147,8 @@ class Task(Generic[P, R]):
         `connection` is your own open transaction: the job exists if and only if it commits.
         `priority`: lower goes first, 100 if not given. `scheduled_for`: a datetime with its zone,
         or a timedelta from now. `dedupe_key`: one live job a key. `concurrency_key`: one of a key
-        runs at a time. `id`: the same id again is the same job again.
+        runs at a time. `id`: the same id again is the same job again. `reuse`: a job of the tenant
+        that has succeeded with the same inputs will do; the definition says if it is not given.
         """
         request = self.request(
             tenant=tenant,
@@ -151,6 +159,7 @@ class Task(Generic[P, R]):
             correlation_id=correlation_id,
             max_attempts=max_attempts,
             id=id,
+            reuse=reuse,
             **arguments,
         )
         return await self.app.send(request, connection)
@@ -168,6 +177,7 @@ class Task(Generic[P, R]):
         correlation_id: str | None = None,
         max_attempts: int | None = None,
         id: UUID | str | None = None,  # noqa: A002
+        reuse: bool | None = None,
         **arguments: Any,
     ) -> Enqueued:
         """The same, for code without an event loop."""
@@ -180,6 +190,7 @@ class Task(Generic[P, R]):
             correlation_id=correlation_id,
             max_attempts=max_attempts,
             id=id,
+            reuse=reuse,
             **arguments,
         )
         return self.app.send_sync(request, connection)
@@ -249,6 +260,8 @@ def _definition(task: "Task[..., Any]") -> dict[str, Any]:
         "max_running_per_tenant": options.max_running_per_tenant,
         "starts_per_minute": options.starts_per_minute,
         "reuse": options.reuse,
+        "single_flight": options.single_flight,
+        "result_schema": options.result_schema,
         "dead_letter": options.dead_letter,
         "redact": list(options.redact),
     }

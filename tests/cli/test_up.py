@@ -61,8 +61,9 @@ class Running:
 def up(folder: Path, *words: str, **environment: str) -> Iterator[Running]:
     names = ("FAIRLANE_DATABASE_URL", "DATABASE_URL", "FAIRLANE_HOME")
     inherited = {name: value for name, value in os.environ.items() if name not in names}
+    port = [] if "--port" in words else ["--port", "0"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "fairlane", "up", *words],
+        [sys.executable, "-m", "fairlane", "up", *words, *port],
         cwd=folder,
         env={**inherited, **environment},
         stdout=subprocess.PIPE,
@@ -109,7 +110,7 @@ def test_a_worker_that_dies_is_replaced_and_all_stops_in_good_order(
         states = conn.execute("select state from fairlane.worker order by started_at").fetchall()
     assert states[-1] == ("stopped",)
     said = "\n".join(running.said)
-    assert "web pages and API are not part of this version yet" in said
+    assert "API: http://127.0.0.1:" in said
     assert "Traceback" not in said
 
 
@@ -147,7 +148,7 @@ def home() -> Iterator[Path]:
 def test_the_demo_runs_on_a_bare_machine_and_leaves_nothing_running(
     tmp_path: Path, home: Path
 ) -> None:
-    with up(tmp_path, "--demo", "--port", "9999", FAIRLANE_HOME=str(home)) as running:
+    with up(tmp_path, "--demo", FAIRLANE_HOME=str(home)) as running:
         running.until("schema: applied 0001_initial")
         running.until("demo: ", "for ever")
         url = adopt(home)

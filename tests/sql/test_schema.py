@@ -33,7 +33,7 @@ CHANGES = {
     "select * from (table fairlane.lane_counts) c where false",
     "a type": "alter type fairlane.turn add attribute more int",
     "a partition": "drop table fairlane.history_default",
-    "row security": "alter table fairlane.job enable row level security",
+    "row security": "alter table fairlane.job disable row level security",
     "a trigger": "create trigger t after insert on fairlane.job "
     "execute function suppress_redundant_updates_trigger()",
     "a grant": "grant select on fairlane.job to public",

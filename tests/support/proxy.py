@@ -11,11 +11,13 @@ READY = b"Z\x00\x00\x00\x05I"  # the server has committed, and waits for the nex
 
 
 class Cut(Enum):
-    """When to cut: an enqueue has arrived or not, its answer has not; or the answer to anything."""
+    """When to cut: an enqueue has arrived or not, its answer has not; or the answer to anything, or
+    one that has the mark in it."""
 
     BEFORE_IT_ARRIVES = "before"
     AFTER_IT_IS_DONE = "after"
     ANY_ANSWER = "any"
+    MARKED_ANSWER = "marked"
 
 
 class Proxy:
@@ -25,6 +27,7 @@ class Proxy:
         self._upstream = urlsplit(database)
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._cuts: list[Cut] = []
+        self._mark = b""
         self._sockets: list[socket.socket] = [self._listener]
         self.connections = 0
         self.done: list[Cut] = []
@@ -40,6 +43,11 @@ class Proxy:
     def cut(self, *when: Cut) -> None:
         """Cut the connection of the next enqueue so, and of those after it as said further."""
         self._cuts += when
+
+    def cut_answer_with(self, mark: bytes) -> None:
+        """Cut the connection of the next answer that has these bytes in it."""
+        self._mark = mark
+        self.cut(Cut.MARKED_ANSWER)
 
     def close(self) -> None:
         for each in self._sockets:
@@ -95,6 +103,8 @@ class Proxy:
                 return b'"deduplicated":' in answer
             case Cut.ANY_ANSWER:
                 return b"D\x00" in answer and b"SELECT 1\x00" in answer
+            case Cut.MARKED_ANSWER:
+                return self._mark in answer
             case _:
                 return False
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlane import Fairlane, JobContext, Task
+from fairlane import Fairlane, JobContext, Task, schemas
 from fairlane.errors import PayloadInvalid
 from fairlane.signature import OPTIONS, ArgumentsInvalid, TaskInvalid
 
@@ -413,6 +413,27 @@ def test_a_hint_that_json_cannot_carry_is_refused_with_the_parameters_name() -> 
     assert 'the parameter "x" has a type hint' in refusal(union)
     assert 'the parameter "sessions" has a type hint' in refusal(more)
     assert "\"x\" has a type hint that cannot be read: name 'Nowhere'" in refusal(unknown)
+
+
+def test_a_pattern_that_could_take_for_ever_is_refused_with_its_place() -> None:
+    def fetch(code: Annotated[str, msgspec.Meta(pattern="^(?=.*[0-9]).+$")]) -> None: ...
+
+    with pytest.raises(TaskInvalid, match="/properties/code/pattern: the pattern looks around"):
+        Fairlane().job("fetch")(fetch)
+
+
+@pytest.mark.parametrize(
+    "wait", [timedelta(seconds=0.5), timedelta(days=-1, hours=3), timedelta(8)]
+)
+def test_a_length_of_time_fits_the_schema_as_it_is_written(wait: timedelta) -> None:
+    def fetch(wait: timedelta = wait) -> None: ...
+
+    task = Fairlane().job("fetch")(fetch)
+
+    for payload in (task.payload(), task.payload(wait=timedelta(microseconds=1))):
+        assert schemas.accept("fetch", task.signature.schema, payload) == payload
+    with pytest.raises(PayloadInvalid, match="/wait: must match"):
+        schemas.accept("fetch", task.signature.schema, {"wait": "soon"})
 
 
 def test_a_default_that_does_not_fit_is_refused() -> None:

@@ -1,6 +1,7 @@
 """The tasks that the workers under test know."""
 
 import asyncio
+import logging
 import os
 import subprocess
 import sys
@@ -104,6 +105,70 @@ def cooperative(ctx: JobContext) -> str:
     note(f"{ctx.job_id} {ctx.attempt}")
     ctx.canceled.wait(60)
     return "stopped when asked"
+
+
+@app.job("gives_in", timeout=1)
+def gives_in(ctx: JobContext) -> str:
+    """Breaks off when its time is up, without a word about what is left undone."""
+    note(f"{ctx.job_id} {ctx.attempt}")
+    ctx.canceled.wait(60)
+    return "half of it"
+
+
+@app.job("deaf", timeout=120)
+def deaf(ctx: JobContext) -> None:
+    """A thread that nothing can stop."""
+    note(f"{ctx.job_id} {ctx.attempt}")
+    while True:
+        time.sleep(0.05)
+
+
+@app.job("holds_connection", timeout=120)
+async def holds_connection(ctx: JobContext) -> None:
+    async with ctx.connection():
+        note(f"{ctx.job_id} {ctx.attempt}")
+        while not gate_is_open("open"):
+            await asyncio.sleep(0.01)
+
+
+class Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+@app.job("unspeakable", max_attempts=1)
+async def unspeakable(ctx: JobContext) -> None:
+    raise Unspeakable
+
+
+@app.job("speaks", timeout=120)
+async def speaks(ctx: JobContext) -> str:
+    """Says what it does, in every way there is."""
+    ctx.phase("reading", files=3)
+    ctx.progress(1, 3, "one of three")
+    ctx.log("half way", level="warning", row=7)
+    note(f"{ctx.job_id} {ctx.attempt}")
+    while not gate_is_open("open"):
+        await asyncio.sleep(0.01)
+    ctx.log("done")
+    return "said"
+
+
+@app.job("speaks_in_process", isolation="process")
+def speaks_in_process(ctx: JobContext) -> str:
+    ctx.phase("apart")
+    ctx.log("from another process", row=7)
+    ctx.progress(2, 2)
+    return "said"
+
+
+@app.job("tells_secrets", redact=["/key"], max_attempts=1)
+async def tells_secrets(ctx: JobContext, key: str) -> None:
+    """Quotes its secret wherever it can."""
+    logging.getLogger("the.users.own").warning("the key is %s", key)
+    ctx.log(f"the key is {key}", of=key)
+    ctx.phase(f"with {key}")
+    raise ValueError(f"the key {key} was refused")
 
 
 @app.job("stubborn", timeout=120, isolation="process")

@@ -3,6 +3,7 @@
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,9 +36,29 @@ def test_cancel_reaches_a_running_job_within_seconds(fleet: Fleet) -> None:
         job = fleet.enqueue(key)
         until(lambda n=before: len(fleet.runs()) > n, "it runs")  # type: ignore[misc]
         assert fleet.ask("select fairlane.cancel(%s)", job) == "running"
-        ended = fleet.until_status(job, "canceled", "succeeded", within=5)
-        # A thread that stops when it is asked has an answer, and it stands.
-        assert ended == ("canceled" if key == "wait_for" else "succeeded")
+        # Also the thread that returned when it was asked: nobody knows what it left undone.
+        fleet.until_status(job, "canceled", within=5)
+    fleet.assert_books_balance()
+
+
+def test_a_task_that_breaks_off_when_its_time_is_up_has_not_succeeded(fleet: Fleet) -> None:
+    fleet.worker()
+    job = fleet.enqueue("gives_in")
+    fleet.until_status(job, "scheduled")
+    assert fleet.ask("select outcome from fairlane.attempt where job_id = %s", job) == "timeout"
+
+
+@pytest.mark.fault
+def test_sigterm_ends_a_worker_whose_task_cannot_be_stopped(fleet: Fleet) -> None:
+    """It handed the job back and stayed: the job ran twice, here and there, for as long."""
+    worker = fleet.worker(FAIRLANE_GRACE_SECONDS="0.2")
+    job = fleet.enqueue("deaf")
+    until(lambda: fleet.runs(), "it runs")
+
+    assert worker.stop() == 0
+
+    assert fleet.status(job) == "queued"
+    assert fleet.ask("select attempt_count from fairlane.jobs where id = %s", job) == 0
     fleet.assert_books_balance()
 
 
@@ -128,6 +149,27 @@ def test_the_supervisor_restarts_a_worker_that_dies(fleet: Fleet) -> None:
     supervisor.until_said("a new one starts")
     until(lambda: fleet.ask("select count(*) from fairlane.worker") == 3, "a third was started")
     assert supervisor.stop() == 0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"app": "no.such.module:app"}, "no.such.module"),
+        ({"queues": ("nowhere=1",)}, "nowhere"),
+    ],
+)
+def test_the_supervisor_refuses_at_once_what_no_child_could_run(
+    fleet: Fleet, wrong: dict[str, Any], named: str
+) -> None:
+    supervisor = fleet.worker(
+        *wrong.get("queues", ("default=1",)),
+        app=wrong.get("app", "worker.tasks:app"),
+        arguments=("--processes", "2"),
+        ready=False,
+    )
+    assert supervisor.popen.wait(20) != 0
+    assert supervisor.said(named)
+    assert not supervisor.said("Traceback")
 
 
 @pytest.mark.fault

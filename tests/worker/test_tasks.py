@@ -85,7 +85,7 @@ def test_fail_leaves_no_attempt_and_snooze_costs_none(fleet: Fleet, clock: Clock
         ("exits", "3"),
         ("says_nul", "\\x00 and half a character \\ud800"),
         ("stops_iterating", "StopIteration"),
-        ("returns_nan", "refused its outcome"),
+        ("returns_nan", "JSON has no such number"),
         ("eats_memory", "over its limit of 256 MB"),
     ],
 )

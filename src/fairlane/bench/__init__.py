@@ -9,7 +9,16 @@ import sys
 
 import click
 
-from fairlane.bench import bulk, claim_flat, drain, enqueue, limits, worker
+from fairlane.bench import (
+    bulk,
+    claim_flat,
+    drain,
+    enqueue,
+    limits,
+    memory,
+    recovery,
+    worker,
+)
 from fairlane.bench.line import Line, as_json_text, as_table
 from fairlane.bench.progress import say
 from fairlane.bench.scratch import Scratch
@@ -19,7 +28,7 @@ if sys.platform == "win32":
 else:
     from uvloop import run as _run
 
-BENCHMARKS = {
+USUAL = {
     "claim-flat": claim_flat.measure,
     "limits": limits.measure,
     "bulk": bulk.measure,
@@ -27,17 +36,23 @@ BENCHMARKS = {
     "enqueue": enqueue.measure,
     "worker": worker.measure,
 }
+# These mostly wait, for minutes, and run only when they are asked for.
+LONG = {
+    "recovery": recovery.measure,
+    "memory": memory.measure,
+}
+BENCHMARKS = USUAL | LONG
 
 
 def run(names: list[str], url: str, as_json: bool, *, quick: bool = False) -> int:
-    """Run the named benchmarks, or all, and print one table; 1 if a bar was missed.
+    """Run the named benchmarks, or the usual ones, and print one table; 1 if a bar was missed.
 
-    `quick` loads a tenth of what `claim-flat` otherwise loads.
+    `quick` loads a tenth of what `claim-flat` and `memory` otherwise load.
     """
     if unknown := [name for name in names if name not in BENCHMARKS]:
         say(f'benchmark "{unknown[0]}" is unknown; there are: {", ".join(BENCHMARKS)}')
         return 2
-    lines = _run(_measure(names or list(BENCHMARKS), url, quick))
+    lines = _run(_measure(names or list(USUAL), url, quick))
     click.echo(as_json_text(lines) if as_json else as_table(lines))
     return 1 if any(line.reached is False for line in lines) else 0
 

@@ -22,9 +22,9 @@ with tenant as (
 )
 insert into fairlane.job
   (id, tenant_id, lane_id, definition_id, queue, status, priority, payload, scheduled_for,
-   created_at, queued_at, max_attempts, source)
+   created_at, queued_at, max_attempts, source, inputs_hash)
 select fairlane.uuid7(due.at), t.id, t.lane_id, d.id, q.name, 'queued', 100, $5::text::jsonb,
-       due.at, due.at, due.at, q.max_attempts, 'manual'
+       due.at, due.at, due.at, q.max_attempts, 'manual', encode(sha256(due.n::text::bytea), 'hex')
   from due
   join tenant t on t.nth = due.n % $3::int
   join fairlane.definition d on d.key = $6::text
@@ -64,9 +64,10 @@ with tenant as materialized (
 insert into fairlane.history
   (id, tenant_id, definition_id, queue, status, priority, payload, scheduled_for, created_at,
    queued_at, started_at, finished_at, attempt, forgiven, lost, max_attempts, worker_id, source,
-   replays)
+   replays, inputs_hash)
 select fairlane.uuid7(done.at), t.id, d.id, d.queue, 'succeeded', 100, $5::text::jsonb,
-       done.at, done.at, done.at, done.at, done.at, 1, 0, 0, 3, $7::uuid, 'manual', 0
+       done.at, done.at, done.at, done.at, done.at, 1, 0, 0, 3, $7::uuid, 'manual', 0,
+       encode(sha256(done.n::text::bytea), 'hex')
   from done
   join tenant t on t.nth = done.n % $3::int
   join fairlane.definition d on d.key = $6::text

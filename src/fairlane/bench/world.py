@@ -1,5 +1,6 @@
 """A scratch database as the benchmarks use it: tenants, one kind of job, one worker."""
 
+import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -88,4 +89,13 @@ class World:
 
 
 def requests(tenants: Sequence[str]) -> list[dict[str, Any]]:
-    return [{"tenant": tenant, "definition": KIND, "payload": PAYLOAD} for tenant in tenants]
+    """As the library sends them: validated, each with the hash of its inputs."""
+    return [
+        {
+            "tenant": tenant,
+            "definition": KIND,
+            "payload": PAYLOAD,
+            "inputs_hash": secrets.token_hex(32),
+        }
+        for tenant in tenants
+    ]

@@ -24,11 +24,14 @@ class Child:
         arguments: Sequence[str],
         environment: Mapping[str, str],
         say: Callable[[str], None],
+        *,
+        keeps: Sequence[int] = (),  # file descriptors that it is given
     ) -> None:
         self.name = name
         self._arguments = arguments
         self._environment = environment
         self._say = say
+        self._keeps = tuple(keeps)
         self._process: asyncio.subprocess.Process | None = None
         self._stopping = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -81,6 +84,7 @@ class Child:
             # Ctrl-C is for us: we stop the others in order.
             start_new_session=True,
             preexec_fn=_die_with_parent(),
+            pass_fds=self._keeps,
         )
         self._say(f"{self.name} started, process {self._process.pid}")
         await self._relay(self._process)

@@ -12,11 +12,7 @@ from fairlane.cli.session import Session, with_database
 
 STATUSES = ["pending", "retried", "resolved", "ignored", "all"]
 
-LETTERS = """
-select l.*, d.redact
-  from fairlane.dead_letters l
-  join fairlane.definition d on d.key = l.definition_key and d.version = l.version
-"""
+LETTERS = "select * from fairlane.dead_letters l"
 
 
 @click.group(no_args_is_help=False)
@@ -144,8 +140,20 @@ async def replay(
 
     if payload is not None and job_id is None:
         raise click.UsageError("--payload goes with one ID", click.get_current_context())
+    inputs_hash = None
+    if payload is not None and job_id is not None:
+        from fairlane.client.edited import replayed_with
+
+        payload, inputs_hash = await replayed_with(
+            db.send, job_id, payload, None, db.settings.payload_limit
+        )
     return await settle(
-        db, "replayed", lambda id_: calls.replay(id_, payload, notes), job_id, choice, as_json
+        db,
+        "replayed",
+        lambda id_: calls.replay(id_, payload, notes, inputs_hash=inputs_hash),
+        job_id,
+        choice,
+        as_json,
     )
 
 

@@ -1,17 +1,13 @@
 """`fairlane definitions`: what may run."""
 
+from typing import Any
+
 import click
 
-from fairlane.cli import params
-from fairlane.cli.render import print_fields, print_json, print_table
-from fairlane.cli.session import Session, with_database
-
-DEFINITIONS = """
-select id, key, version, description, executor, settings, arg_schema, result_schema, queue,
-       timeout_seconds, max_attempts, retry_delays, max_running, max_running_per_tenant,
-       starts_per_minute, reuse, dead_letter, redact, is_active, created_at, updated_at
-  from fairlane.definition
-"""
+from fairlane.cli import applying, params
+from fairlane.cli.queues import delays
+from fairlane.cli.render import ago, or_none, print_fields, print_json, print_table
+from fairlane.cli.session import Session, actor, with_database
 
 
 @click.group(no_args_is_help=False)
@@ -19,8 +15,13 @@ def definitions() -> None:
     """The kinds of jobs that may run."""
 
 
+def version_option(command: params.F) -> params.F:
+    help_text = "The newest active one if not given."
+    return click.option("--version", metavar="V", help=help_text)(command)
+
+
 @definitions.command("list")
-@click.option("--all", "every", is_flag=True, help="Also those that are switched off.")
+@click.option("--all", "every", is_flag=True, help="Also those that are paused.")
 @params.json_option
 @with_database
 async def list_definitions(db: Session, /, every: bool, as_json: bool) -> None:
@@ -28,7 +29,8 @@ async def list_definitions(db: Session, /, every: bool, as_json: bool) -> None:
     from fairlane.cli.shapes import definition, page
 
     rows = await db.fetch(
-        f"{DEFINITIONS} where is_active or $1 order by key, version_order desc, created_at desc",
+        "select * from fairlane.definition where is_active or $1"
+        " order by key, version_order desc, created_at desc",
         every,
     )
     if as_json:
@@ -44,41 +46,171 @@ async def list_definitions(db: Session, /, every: bool, as_json: bool) -> None:
                 row["queue"],
                 f"{row['timeout_seconds']}s" if row["timeout_seconds"] else "queue's",
                 row["max_attempts"] or "queue's",
-                "active" if row["is_active"] else "off",
+                "active" if row["is_active"] else "paused",
                 row["description"],
             ]
             for row in rows
         ],
-        empty="no definitions; define one with @app.job and run a worker with --app",
+        empty="no definitions; define one with @app.job and run a worker with --app, "
+        "or write a file and: fairlane definitions apply FILE",
     )
 
 
 @definitions.command()
 @click.argument("key")
-@click.option("--version", metavar="V", help="The newest active one if not given.")
+@version_option
 @params.json_option
 @with_database
 async def show(db: Session, /, key: str, version: str | None, as_json: bool) -> None:
     """Show one definition."""
-    from fairlane.cli.shapes import definition
-    from fairlane.errors import DefinitionNotFound
+    await print_definition(db, key, version, as_json)
+
+
+@definitions.command()
+@click.argument("file", metavar="FILE|-")
+@click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask; only a terminal is asked at all.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["yaml", "toml", "json"]),
+    help="Where the file's name does not say; stdin is YAML.",
+)
+@params.json_option
+@with_database
+async def apply(
+    db: Session, /, file: str, dry_run: bool, yes: bool, form: str | None, as_json: bool
+) -> None:
+    """Bring definitions to what a file says: all of it, or none if anything in it is wrong."""
+    await applying.apply_file(db, file, form, dry_run=dry_run, ask=not yes, as_json=as_json)
+
+
+def limit_options(command: params.F) -> params.F:
+    for decorate in (
+        click.option("--description", help="What it does."),
+        click.option("--dead-letter/--no-dead-letter", default=None, help="When out of attempts."),
+        params.option(
+            "--starts-per-minute", parse=params.limit(1), metavar="N|none", help="Over all tenants."
+        ),
+        params.option(
+            "--max-running-per-tenant", parse=params.limit(), metavar="N|none", help="At once."
+        ),
+        params.option(
+            "--max-running", parse=params.limit(), metavar="N|none", help="Over all tenants."
+        ),
+        params.option(
+            "--retry-delays", parse=delays_or_none, metavar="S,S,...|none", help="Seconds."
+        ),
+        params.option(
+            "--max-attempts", parse=params.limit(1), metavar="N|none", help="Of new jobs."
+        ),
+        params.option(
+            *("--timeout", "--timeout-seconds", "timeout_seconds"),
+            parse=params.limit(1),
+            metavar="S|none",
+            help="For one attempt.",
+        ),
+        click.option("--queue", metavar="Q", help="Where new jobs go."),
+    ):
+        command = decorate(command)
+    return command
+
+
+def delays_or_none(text: str) -> Any:
+    return params.NONE if text.lower() == "none" else delays(text)
+
+
+@definitions.command("set")
+@click.argument("key")
+@version_option
+@limit_options
+@params.json_option
+@with_database
+async def set_definition(
+    db: Session, /, key: str, version: str | None, as_json: bool, **options: Any
+) -> None:
+    """Change a definition while it is in use; `none` leaves a field to its queue.
+
+    What code registers does not undo this; `reset` does.
+    """
+    await applying.change(db, key, version, params.changes_of(options), as_json)
+
+
+@definitions.command()
+@click.argument("key")
+@version_option
+@params.json_option
+@with_database
+async def reset(db: Session, /, key: str, version: str | None, as_json: bool) -> None:
+    """Let go of what was set over the code's word."""
+    from fairlane.definitions import apply
+
+    changed = await apply.reset(db.conn, key, version, actor=actor())
+    applying.print_outcome(changed, as_json)
+
+
+@definitions.command()
+@click.argument("key")
+@version_option
+@params.json_option
+@with_database
+async def pause(db: Session, /, key: str, version: str | None, as_json: bool) -> None:
+    """Refuse new jobs and start none that wait; what runs goes on."""
+    await applying.change(db, key, version, {"is_active": False}, as_json)
+
+
+@definitions.command()
+@click.argument("key")
+@version_option
+@params.json_option
+@with_database
+async def resume(db: Session, /, key: str, version: str | None, as_json: bool) -> None:
+    """Let a paused definition go on; what waited starts within a minute."""
+    version = version or await applying.paused_version(db, key)
+    await applying.change(db, key, version, {"is_active": True}, as_json)
+
+
+@definitions.command()
+@click.argument("key")
+@click.option("--limit", type=click.IntRange(1, 200), default=50, show_default=True, help="Rows.")
+@params.json_option
+@with_database
+async def history(db: Session, /, key: str, limit: int, as_json: bool) -> None:
+    """Show who changed a definition, and what."""
+    from fairlane.cli.shapes import page
 
     rows = await db.fetch(
-        f"""{DEFINITIONS}
-         where key = $1 and ($2::text is null or version = $2)
-         order by is_active desc, version_order desc, created_at desc
-         limit 1
-        """,
+        "select at, actor, action, target as key, detail from fairlane.audit"
+        " where target = $1 and action like 'definition.%' order by id desc limit $2",
         key,
-        version,
+        limit,
     )
-    if not rows:
-        which = f'"{key}"' + (f" version {version}" if version else "")
-        raise DefinitionNotFound(
-            f"definition {which} is unknown; see: fairlane definitions list --all"
-        )
-    shown = definition(rows[0])
+    if as_json:
+        print_json(page(rows))
+        return
+    now = await db.now()
+    print_table(
+        ["WHEN", "WHO", "VERSION", "WHAT"],
+        [
+            [
+                ago(row["at"], now),
+                row["actor"],
+                row["detail"].get("version", "1"),
+                applying.in_words(row["action"], row["detail"]),
+            ]
+            for row in rows
+        ],
+        empty=f'no change of a definition "{key}" is known',
+    )
+
+
+async def print_definition(db: Session, key: str, version: str | None, as_json: bool) -> None:
+    from fairlane.definitions.rows import find
+    from fairlane.definitions.shape import to_shape
+
+    shown = to_shape(await find(db.conn, key, version))
     if as_json:
         print_json(shown)
-    else:
-        print_fields(shown)
+        return
+    limits = ("max_running", "max_running_per_tenant", "starts_per_minute")
+    print_fields(shown | {name: or_none(shown[name]) for name in limits})

@@ -1,13 +1,18 @@
 """`fairlane enqueue`: one job from the shell."""
 
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from fairlane.cli import params
 from fairlane.cli.render import print_json
 from fairlane.cli.session import Session, actor, with_database
+
+if TYPE_CHECKING:
+    from fairlane.client.kinds import Fitted
+    from fairlane.client.request import Request
+    from fairlane.errors import PayloadInvalid
 
 PRIORITY = click.IntRange(-(2**31), 2**31 - 1)
 
@@ -24,6 +29,11 @@ PRIORITY = click.IntRange(-(2**31), 2**31 - 1)
 @click.option("--concurrency-key", metavar="K", help="Jobs of one key run one after the other.")
 @click.option("--correlation-id", metavar="C", help="Kept on the job and in its log lines.")
 @click.option("--version", metavar="V", help="Of the definition; the newest if not given.")
+@click.option(
+    "--reuse/--no-reuse",
+    default=None,
+    help="A job that succeeded with the same inputs will do; the definition says if not given.",
+)
 @click.option("--wait", is_flag=True, help="Follow it to its end; exit 0 only on success.")
 @params.json_option
 @with_database
@@ -42,16 +52,23 @@ async def enqueue(
     from fairlane.cli.shapes import job as shape
     from fairlane.cli.wait import JOB, wait_for
     from fairlane.core import calls
+    from fairlane.errors import PayloadInvalid
 
     payload = payload or {}
     refuse_large(payload, key, db.settings.payload_limit)
+    try:
+        validated = await fit(db, key, fields["version"], tenant, payload)
+    except PayloadInvalid as error:
+        return tell(error, key)
     request = {
         "tenant": tenant,
         "definition": key,
-        "payload": payload,
+        **fields,
+        "payload": validated.payload,
+        "version": validated.version,
+        "inputs_hash": validated.inputs_hash,
         "scheduled_for": await db.now() + at if isinstance(at, timedelta) else at,
         "created_by": actor(),
-        **fields,
     }
     (answer,) = await db.change(calls.enqueue([request]))
     if answer["warning"]:
@@ -65,8 +82,39 @@ async def enqueue(
         (row,) = await db.fetch(JOB, answer["id"])
     if as_json:
         extra = {"warning": answer["warning"]} if answer["warning"] else {}
-        print_json({**shape(row), "deduplicated": answer["deduplicated"], **extra})
+        found = {"deduplicated": answer["deduplicated"], "reused": bool(answer["reused"])}
+        print_json({**shape(row), **found, **extra})
     return 0 if not wait or row["status"] == "succeeded" else 1
+
+
+async def fit(
+    db: Session, key: str, version: str | None, tenant: str, payload: dict[str, Any]
+) -> "Request":
+    """The request by the same rules as in the library: valid, complete, of a version."""
+    from fairlane.client.kinds import Kinds
+    from fairlane.client.request import Request
+
+    steps = Kinds().fit(
+        [Request(tenant=tenant, definition_key=key, version=version or None, payload=payload)]
+    )
+    try:
+        call = next(steps)
+        while True:
+            rows = await db.send(call)
+            call = steps.send([next(iter(row.values())) for row in rows])
+    except StopIteration as done:
+        fitted: Fitted = done.value
+        return fitted.requests[0]
+
+
+def tell(error: "PayloadInvalid", key: str) -> int:
+    """A line for each fault: there may be many, and each has its place."""
+    if not error.faults:
+        raise error
+    click.echo(f'fairlane: the payload of "{key}" does not fit:', err=True)
+    for fault in error.faults:
+        click.echo(f"  {' '.join(str(fault).split())}", err=True)
+    return 1
 
 
 def refuse_large(payload: dict[str, Any], key: str, limit: int) -> None:

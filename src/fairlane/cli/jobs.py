@@ -22,11 +22,10 @@ STATUSES = [
 
 PAGE = "select array(select fairlane.newest_jobs($1, $2, $3, $4, $5, $6))"
 JOBS = """
-select j.*, d.redact
-  from fairlane.jobs j
-  join fairlane.definition d on d.key = j.definition_key and d.version = j.version
- where j.id = any ($1)
- order by j.id desc
+select *
+  from fairlane.jobs
+ where id = any ($1)
+ order by id desc
 """
 
 
@@ -144,15 +143,16 @@ async def retry(db: Session, /, job_id: UUID, as_json: bool) -> None:
 @with_database
 async def attempts(db: Session, /, job_id: UUID, as_json: bool) -> None:
     """Show what became of each try of a job."""
-    from fairlane.cli.shapes import page
+    from fairlane.cli.shapes import page, without_secrets
     from fairlane.cli.wait import gist
 
     await the_job(db, job_id)
-    rows = await db.fetch(
+    found = await db.fetch(
         "select attempt, outcome, worker, started_at, finished_at, error "
         "from fairlane.attempts where job_id = $1 order by attempt",
         job_id,
     )
+    rows = [without_secrets(row) for row in found]
     if as_json:
         print_json(page(rows))
         return

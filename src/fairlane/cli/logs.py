@@ -1,9 +1,15 @@
-"""Log lines of the long-running commands: for people, or JSON for what collects them."""
+"""Log lines of the long-running commands: for people, or JSON for what collects them.
+
+Whatever a line says, and whoever says it: what looks like a secret, or is one that this process
+knows, is taken out as the line is written.
+"""
 
 import logging
 import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
+
+from fairlane.redact import KNOWN, speaking
 
 if TYPE_CHECKING:
     from fairlane.config import Settings
@@ -18,17 +24,19 @@ class ConsoleLines(logging.Formatter):
         super().__init__("%(asctime)s %(levelname)-7s %(name)s: %(message)s", "%H:%M:%S")
 
     def format(self, record: logging.LogRecord) -> str:
+        redactor = speaking()
         text = super().format(record)
-        fields: dict[str, Any] = getattr(record, "fields", None) or {}
+        fields: dict[str, Any] = redactor.value(getattr(record, "fields", None) or {})
         text += "".join(f" {name}={value!r}" for name, value in fields.items())
         about = [str(value) for name in ABOUT[:2] if (value := getattr(record, name, None))]
-        return f"{text} [{' '.join(about)}]" if about else text
+        return redactor.text(f"{text} [{' '.join(about)}]" if about else text)
 
 
 class JsonLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         from fairlane.core.json import dumps
 
+        redactor = speaking()
         line: dict[str, Any] = {
             "at": datetime.fromtimestamp(record.created, UTC),
             "level": record.levelname.lower(),
@@ -38,10 +46,19 @@ class JsonLines(logging.Formatter):
         line |= {name: value for name in ABOUT if (value := getattr(record, name, None))}
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return dumps(line)
+        try:
+            return dumps(redactor.value(line))
+        except (TypeError, ValueError):
+            # Otherwise logging would complain on stderr and quote the line as it was.
+            line["fields"] = repr(line.get("fields"))
+            return dumps(redactor.value(line))
 
 
 def log_to_stderr(settings: "Settings") -> None:
+    # The database's password is known by its place in a URL: it may well be "fairlane", and then no
+    # line could be read any more.
+    if settings.secret_key:
+        KNOWN.add([settings.secret_key])
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if settings.log_format == "json" else ConsoleLines())
     logging.basicConfig(level=settings.log_level.upper(), handlers=[handler], force=True)

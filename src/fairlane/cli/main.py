@@ -16,15 +16,17 @@ INTERRUPTED = 130
 # In the order that a newcomer meets them. A module is imported when its command is asked for.
 COMMANDS = {
     "up": "fairlane.cli.up:up",
+    "server": "fairlane.cli.server:server",
     "worker": "fairlane.cli.worker:worker",
     "migrate": "fairlane.cli.migrate:migrate",
     "enqueue": "fairlane.cli.enqueue:enqueue",
-    "jobs": "fairlane.cli.jobs:jobs",
+    "jobs": "fairlane.cli.job_logs:jobs",
     "dead": "fairlane.cli.dead:dead",
     "tenants": "fairlane.cli.tenants:tenants",
     "plans": "fairlane.cli.plans:plans",
     "queues": "fairlane.cli.queues:queues",
     "definitions": "fairlane.cli.definitions:definitions",
+    "tokens": "fairlane.cli.tokens:tokens",
     "workers": "fairlane.cli.workers:workers",
     "doctor": "fairlane.cli.doctor:doctor",
     "bench": "fairlane.cli.bench:bench",

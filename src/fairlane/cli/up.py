@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fairlane.cli.server import first_token
 from fairlane.cli.worker import refuse_other_than_module_and_app
 
 if TYPE_CHECKING:
+    import socket
+
     from fairlane.cli.activity import Screen
     from fairlane.cli.children import Child
     from fairlane.config import Settings
@@ -28,14 +31,14 @@ class Stop(BaseException):
     "--host",
     default="127.0.0.1",
     show_default=True,
-    help="For pages and API, later.",
+    help="Where the API listens.",
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True)
 @click.option("--app", "app_path", metavar="MODULE:APP", help="Where the python jobs are defined.")
 def up(demo: bool, host: str, port: int, app_path: str | None) -> int:
     """Run everything on this machine, until Ctrl-C.
 
-    A PostgreSQL unless one is configured, its schema brought up to date, and a worker.
+    A PostgreSQL unless one is configured, its schema brought up to date, the API and a worker.
     """
     from fairlane import config
 
@@ -49,11 +52,22 @@ def up(demo: bool, host: str, port: int, app_path: str | None) -> int:
         refuse_other_than_module_and_app(app_path)
         _refuse_what_cannot_be_loaded(app_path)
     _refuse_a_second(settings)
+    listening = _listen(host, port)
 
     signal.signal(signal.SIGTERM, _stop)
-    with contextlib.suppress(KeyboardInterrupt, Stop):
-        _run(settings, DEMO_APP if demo else app_path, demo)
+    with contextlib.suppress(KeyboardInterrupt, Stop), listening:
+        _run(settings, DEMO_APP if demo else app_path, demo, listening)
     return 0
+
+
+def _listen(host: str, port: int) -> "socket.socket":
+    """Ours, and handed to the server: an address that is taken is refused before anything starts,
+    and nobody else takes it while a server is replaced."""
+    from fairlane.api.limits import Limits
+    from fairlane.api.serving import listen
+
+    Limits.of()
+    return listen(host, port)
 
 
 def _refuse_what_cannot_be_loaded(app_path: str) -> None:
@@ -79,7 +93,9 @@ def _stop(*_: Any) -> None:
     raise Stop
 
 
-def _run(settings: "Settings", app_path: str | None, demo: bool) -> None:
+def _run(
+    settings: "Settings", app_path: str | None, demo: bool, listening: "socket.socket"
+) -> None:
     from fairlane.cli.activity import Screen
     from fairlane.core import migrate
     from fairlane.database import database
@@ -92,8 +108,10 @@ def _run(settings: "Settings", app_path: str | None, demo: bool) -> None:
         screen.say(f"database: {without_password(url)}")
         applied = asyncio.run(migrate.migrate(url))
         screen.say(f"schema: applied {', '.join(applied)}" if applied else "schema: up to date")
+        if token := asyncio.run(first_token(url)):
+            screen.say(f"operator token, shown this once: {token}")
         try:
-            asyncio.run(_until_stopped(url, app_path, demo, screen))
+            asyncio.run(_until_stopped(url, app_path, demo, screen, listening))
         finally:
             # What is left is the database's own stop: it must not be cut short.
             signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -103,7 +121,10 @@ def _run(settings: "Settings", app_path: str | None, demo: bool) -> None:
     screen.say("stopped")
 
 
-async def _until_stopped(url: str, app_path: str | None, demo: bool, screen: "Screen") -> None:
+async def _until_stopped(
+    url: str, app_path: str | None, demo: bool, screen: "Screen", listening: "socket.socket"
+) -> None:
+    from fairlane.api.serving import address_of
     from fairlane.cli.activity import Activity
     from fairlane.cli.children import Child
 
@@ -114,12 +135,17 @@ async def _until_stopped(url: str, app_path: str | None, demo: bool, screen: "Sc
 
     environment = {**os.environ, "FAIRLANE_DATABASE_URL": url, "PYTHONUNBUFFERED": "1"}
     app = ["--app", app_path] if app_path else []
-    children = [Child("worker", ["-m", "fairlane", "worker", *app], environment, screen.say)]
+    fd = listening.fileno()
+    serve = ["-m", "fairlane", "server", "--fd", str(fd)]
+    children = [
+        Child("server", serve, environment, screen.say, keeps=[fd]),
+        Child("worker", ["-m", "fairlane", "worker", *app], environment, screen.say),
+    ]
     if demo:
         children.append(Child("demo", ["-m", "fairlane.demo"], environment, screen.say))
     for child in children:
         child.start()
-    screen.say("web pages and API are not part of this version yet: nothing listens on a port")
+    screen.say(f"API: {address_of(listening)}/api/v1, described at {address_of(listening)}/docs")
     screen.say("Ctrl-C stops everything")
 
     activity = asyncio.create_task(Activity(url, screen).run())

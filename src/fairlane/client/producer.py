@@ -1,11 +1,13 @@
 """How requests reach the database: by connections of our own, or through the caller's."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from fairlane.client import adapters
 from fairlane.client.adapters import Steps
-from fairlane.client.aio import Pools
+from fairlane.client.aio import FIRST_PAUSE, TRIES, OutcomeUnknown, Pools
+from fairlane.client.kinds import Fitted, Kinds
 from fairlane.client.request import Request
 from fairlane.client.sync import Portal
 from fairlane.client.wire import Batch, define
@@ -19,6 +21,9 @@ from fairlane.task import Task
 Tasks = Mapping[tuple[str, str], Task[..., Any]]
 Send = Callable[[Call], Awaitable[Sequence[Record]]]
 
+# How often payloads are validated anew because their definition has changed meanwhile.
+CHANGES = 3
+
 
 class Producer:
     """Sends requests, and sees to it that the tasks are defined before their first job."""
@@ -29,6 +34,7 @@ class Producer:
         self._url = url
         self._tasks = tasks
         self._defined: set[tuple[str, str]] = set()
+        self._kinds = Kinds()
 
     async def send(self, requests: Sequence[Request], connection: Any) -> list[Enqueued]:
         if not requests:
@@ -60,16 +66,41 @@ class Producer:
         return {(each["key"], each["version"]): each["change"] for each in answers}
 
     async def _send_ourselves(self, requests: Sequence[Request]) -> list[Enqueued]:
-        batch = Batch(requests)
         await self._define_once()
+        for change in range(CHANGES):
+            batch = await self._batch(requests, last=change == CHANGES - 1)
+            if found := await self._deliver(batch):
+                return found
+            self._kinds.forget(requests)
+        raise AssertionError("the last batch expects nothing, and is delivered")
+
+    async def _deliver(self, batch: Batch) -> list[Enqueued]:
         try:
             return await self.pools.deliver(batch)
         except DefinitionNotFound:
-            if not self._tasks_of(requests):
+            if not self._tasks_of(batch.requests):
                 raise
         # It was there when this process began: the database has been made anew since.
         await self.define(self.pools.send)
         return await self.pools.deliver(batch)
+
+    async def _batch(self, requests: Sequence[Request], *, last: bool) -> Batch:
+        steps = self._kinds.fit(requests)
+        try:
+            call = next(steps)
+            while True:
+                call = steps.send(await self._look(call))
+        except StopIteration as done:
+            fitted: Fitted = done.value
+            return Batch(fitted.requests, [] if last else fitted.expected)
+
+    async def _look(self, call: Call) -> list[str]:
+        for _ in range(TRIES - 1):
+            try:
+                return [row[0] for row in await self.pools.send(call)]
+            except OutcomeUnknown:
+                await asyncio.sleep(FIRST_PAUSE)  # looking twice does no harm
+        return [row[0] for row in await self.pools.send(call)]
 
     async def _define_once(self) -> None:
         if self._tasks.keys() <= self._defined:
@@ -104,8 +135,25 @@ class Producer:
         return self.portal.run(self._define_aside(requests))
 
     def _steps(self, requests: Sequence[Request], *, aside: bool) -> Steps[list[Enqueued]]:
+        """Calls to send, one after the other, through a connection that is the caller's.
+
+        Nobody can tell from here which database that is, nor whether a transaction that defined
+        the tasks was committed; so the database is asked, in the same round trip.
+        """
         definitions = [task.definition() for task in self._tasks_of(requests).values()]
-        return Batch(requests).steps(definitions, define_first=not aside)
+        if definitions and not aside:
+            yield define(definitions)
+        for change in range(CHANGES):
+            last = change == CHANGES - 1
+            fitted = yield from self._kinds.fit(requests)
+            batch = Batch(fitted.requests, [] if last else fitted.expected)
+            rows = yield batch.call(if_defined=bool(definitions) and not last)
+            if rows:
+                return batch.answers(rows)
+            self._kinds.forget(requests)
+            if definitions:
+                yield define(definitions)
+        raise AssertionError("the last batch expects nothing, and is delivered")
 
     def _tasks_of(self, requests: Sequence[Request]) -> Tasks:
         names = {(request.definition_key, request.version or "") for request in requests}

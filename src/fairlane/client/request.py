@@ -1,15 +1,17 @@
 """Request: what is asked of enqueue, checked before anything is sent."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from fairlane.core import json
-from fairlane.errors import PayloadInvalid, PayloadTooLarge, RequestInvalid
+from fairlane.errors import Fault, PayloadInvalid, PayloadTooLarge, RequestInvalid
 from fairlane.ids import parse_id
+from fairlane.schemas.schema import bounded, listed
 
+_OURS = ("body", "inputs_hash", "item")
 _TEXTS = ("version", "queue", "dedupe_key", "concurrency_key", "correlation_id")
 
 
@@ -33,9 +35,14 @@ class Request:
     correlation_id: str | None = None
     max_attempts: int | None = None
     id: UUID | str | None = None
+    reuse: bool | None = None
 
     # The payload as it goes out, once it has been checked: nobody can change it any more.
     body: bytes | None = field(default=None, repr=False, compare=False)
+    # Of the payload, once it has been validated.
+    inputs_hash: str | None = field(default=None, repr=False, compare=False)
+    # Which of many it is, for its faults to name it.
+    item: int | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _check_text("tenant", self.tenant)
@@ -46,19 +53,21 @@ class Request:
         _check_number("priority", self.priority, -(2**31))
         _check_number("max_attempts", self.max_attempts, 1)
         _check_time(self.scheduled_for)
+        if self.reuse is not None and not isinstance(self.reuse, bool):
+            raise RequestInvalid("reuse must be true or false, or be left to the definition")
         if self.id is not None:
             object.__setattr__(self, "id", parse_id(self.id))
 
     @classmethod
-    def of(cls, item: "Request | Mapping[str, Any]") -> "Request":
+    def of(cls, item: "Request | Mapping[str, Any]", nth: int) -> "Request":
         """The request that an item of `enqueue_many` stands for."""
         if isinstance(item, Request):
-            return item
+            return item if item.body is not None else replace(item, item=nth)
         if not isinstance(item, Mapping):
             raise RequestInvalid(
                 f"an item to enqueue is a Request or a dict, not a {type(item).__name__}"
             )
-        known = [each.name for each in fields(cls) if each.name != "body"]
+        known = [each.name for each in fields(cls) if each.name not in _OURS]
         if unknown := sorted(str(name) for name in item if name not in known):
             raise RequestInvalid(f'a request has no "{unknown[0]}"; it has: {", ".join(known)}')
         for name in ("tenant", "definition_key"):
@@ -67,7 +76,24 @@ class Request:
         given = {name: value for name, value in item.items() if value is not None}
         if isinstance(given.get("scheduled_for"), str):
             given["scheduled_for"] = _time(given["scheduled_for"])
-        return cls(**given)
+        return cls(**given, item=nth)
+
+
+def all_refused(refused: Sequence[tuple[Request, PayloadInvalid]]) -> PayloadInvalid:
+    """The one error for the payloads that do not fit; of many items, each fault names its own."""
+    (request, first), *others = refused
+    if request.item is None or not first.faults:
+        return first
+    faults = [
+        Fault(f"/{request.item}/payload{fault.pointer}", fault.message)
+        for request, error in refused
+        for fault in error.faults
+    ]
+    keys = ", ".join(sorted({f'"{request.definition_key}"' for request, _ in refused}))
+    which = f"{1 + len(others)} items" if others else f"item {request.item}"
+    return PayloadInvalid(
+        f"the payload of {which} ({keys}) does not fit: {listed(faults)}", bounded(faults)
+    )
 
 
 def an_object(what: str, payload: Mapping[str, Any]) -> dict[str, Any]:

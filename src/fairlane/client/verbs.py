@@ -6,9 +6,9 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from fairlane.client.aio import OutcomeUnknown
-from fairlane.client.request import an_object, encoded
+from fairlane.client.edited import replayed_with
 from fairlane.config import Settings
-from fairlane.core import calls, json
+from fairlane.core import calls
 from fairlane.core.calls import Call
 from fairlane.core.connect import Record
 from fairlane.errors import JobNotFound
@@ -65,11 +65,13 @@ class Verbs(ABC):
         tenant: str | None = None,
     ) -> JobStatus:
         """Put a dead letter back in its lane, with another payload if one is given."""
+        found = parse_id(job_id)
+        inputs_hash = None
         if payload is not None:
-            payload = an_object(f"job {job_id}", payload)
-            json.check(payload, f"the payload of job {job_id}")
-            encoded(f"job {job_id}", payload, self.settings.payload_limit)
-        return JobStatus(await self._one(calls.replay(parse_id(job_id), payload, notes, tenant)))
+            payload, inputs_hash = await replayed_with(
+                self.ask, found, payload, tenant, self.settings.payload_limit
+            )
+        return JobStatus(await self._one(calls.replay(found, payload, notes, tenant, inputs_hash)))
 
     async def resolve(
         self, job_id: JobId, *, notes: str | None = None, tenant: str | None = None

@@ -1,7 +1,7 @@
 """Requests as the database reads them, and its answers as values."""
 
 import logging
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -16,9 +16,6 @@ from fairlane.job import Enqueued, JobStatus
 
 log = logging.getLogger("fairlane")
 
-# Casts are spelled out: SQLAlchemy would take the second colon of `::text` for a parameter.
-_ASKED = "cast(cast($1 as text) as jsonb)"
-
 # A delay counts from the database's clock, which alone says when a job is due.
 _ASKED_WITH_DELAYS = """(
   select jsonb_agg(
@@ -27,23 +24,60 @@ _ASKED_WITH_DELAYS = """(
                        fairlane.clock()
                        + make_interval(secs => cast(job ->> 'delay' as float8)))
            end order by nth)
-    from jsonb_array_elements(cast(cast($1 as text) as jsonb)) with ordinality as a (job, nth))"""
+    from jsonb_array_elements({jobs}) with ordinality as a (job, nth))"""
 
+# Casts are spelled out: SQLAlchemy would take the second colon of `::text` for a parameter.
 _ENQUEUE = """\
 select cast(to_json(e) as text)
-  from (select {asked} as jobs) a
+  from (select cast(cast($1 as text) as jsonb) as it) sent
+ cross join lateral (select {asked} as jobs) a
  cross join lateral fairlane.enqueue_many({jobs}) e"""
 
-# Enqueues nothing where a definition is not there: a refusal would spoil the caller's transaction.
 _ALL_OR_NOTHING = """
-  case when exists (select
-                      from jsonb_array_elements(a.jobs) as b (job)
-                     where not exists (select
-                                         from fairlane.definition d
-                                        where d.key = job ->> 'definition'
-                                          and d.version = coalesce(job ->> 'version', d.version)))
+  case when {reasons}
        then cast('[]' as jsonb)
        else a.jobs end"""
+
+# A definition is not there: a refusal would spoil the caller's transaction.
+_UNDEFINED = """\
+exists (select
+                    from jsonb_array_elements(a.jobs) as b (job)
+                   where not exists (select
+                                       from fairlane.definition d
+                                      where d.key = job ->> 'definition'
+                                        and d.version = coalesce(job ->> 'version', d.version)))"""
+
+# The one that fairlane.enqueue_many would take.
+_MEANT = """\
+(select id, version, is_active, executor, settings, arg_schema
+   from fairlane.definition
+  where key = asked.key
+    and (asked.version is null or version = asked.version)
+  order by is_active desc, version_order desc, version ~ '[^0-9.]', created_at desc
+  limit 1)"""
+
+# All that a payload is judged by.
+_DIGEST = """\
+encode(sha256(convert_to(concat_ws(' ', d.executor, d.settings, d.arg_schema), 'UTF8')), 'hex')"""
+
+# A definition is not the one that the payloads were validated by.
+_CHANGED = f"""\
+exists (select
+                    from jsonb_to_recordset(sent.it -> 'expected')
+                         as asked (key text, version text, id uuid, digest text)
+                   where not exists (select
+                                       from {_MEANT} d
+                                      where d.id = asked.id
+                                        and {_DIGEST} = asked.digest))"""  # noqa: S608
+
+_LOOK = f"""\
+select cast(json_build_object('key', asked.key, 'asked', asked.version, 'version', d.version,
+                              'id', d.id, 'digest', {_DIGEST}, 'executor', d.executor,
+                              'settings', d.settings, 'arg_schema', d.arg_schema)
+            as text)
+  from jsonb_to_recordset(cast(cast($1 as text) as jsonb)) as asked (key text, version text)
+ cross join lateral {_MEANT} d
+ where d.is_active"""  # noqa: S608
 
 
 class _Item(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -63,6 +97,8 @@ class _Item(msgspec.Struct, kw_only=True, omit_defaults=True):
     concurrency_key: str | None = None
     correlation_id: str | None = None
     max_attempts: int | None = None
+    inputs_hash: str | None = None
+    reuse: bool | None = None
 
 
 class _Answer(msgspec.Struct):
@@ -73,16 +109,24 @@ class _Answer(msgspec.Struct):
     scheduled_for: datetime
     deduplicated: bool
     warning: str | None = None
+    reused: bool | None = None
 
 
 _answer = msgspec.json.Decoder(_Answer)
 
 
 class Batch:
-    """Requests with their ids: sent once or many times, they are the same jobs."""
+    """Requests with their ids: sent once or many times, they are the same jobs.
 
-    def __init__(self, requests: Sequence[Request]) -> None:
+    `expected` has the definitions that payloads were validated by. If one is another by now,
+    nothing is enqueued, and there are no answers.
+    """
+
+    def __init__(
+        self, requests: Sequence[Request], expected: Sequence[Mapping[str, Any]] = ()
+    ) -> None:
         self.requests = requests
+        self._expected = expected
         self._items = [_item(request) for request in requests]
 
     @property
@@ -95,15 +139,22 @@ class Batch:
             for item in self._items:
                 item.resend = True
         delays = any(item.delay is not None for item in self._items)
+        # What may have arrived was right when it was sent.
+        expected = self._expected and not again
+        jobs = "(sent.it -> 'jobs')" if expected else "sent.it"
+        reasons = [*([_UNDEFINED] if if_defined else []), *([_CHANGED] if expected else [])]
         sql = _ENQUEUE.format(
-            asked=_ASKED_WITH_DELAYS if delays else _ASKED,
-            jobs=_ALL_OR_NOTHING if if_defined else "a.jobs",
+            asked=_ASKED_WITH_DELAYS.format(jobs=jobs) if delays else jobs,
+            jobs=_ALL_OR_NOTHING.format(reasons=" or ".join(reasons)) if reasons else "a.jobs",
         )
-        return Call(sql, (json.dumps(self._items),))
+        sent = {"jobs": self._items, "expected": self._expected} if expected else self._items
+        return Call(sql, (json.dumps(sent),))
 
     def answers(self, rows: Iterable[str | bytes]) -> list[Enqueued]:
         """What became of each request, in their order; warnings go to the log."""
         found = sorted((_answer.decode(row) for row in rows), key=lambda answer: answer.item)
+        if not found:
+            return []
         for warning in dict.fromkeys(answer.warning for answer in found if answer.warning):
             log.warning(warning)
         return [
@@ -115,26 +166,11 @@ class Batch:
                 status=answer.status,
                 scheduled_for=answer.scheduled_for.astimezone(UTC),
                 deduplicated=answer.deduplicated,
+                reused=bool(answer.reused),
                 warning=answer.warning,
             )
             for request, answer in zip(self.requests, found, strict=True)
         ]
-
-    def steps(
-        self, definitions: Sequence[dict[str, Any]], *, define_first: bool
-    ) -> Generator[Call, list[str], list[Enqueued]]:
-        """Calls to send, one after the other, through a connection that is the caller's.
-
-        Nobody can tell from here which database that is, nor whether a transaction that defined
-        the tasks was committed; so the database is asked, in the same round trip.
-        """
-        if define_first and definitions:
-            yield define(definitions)
-        rows = yield self.call(if_defined=bool(definitions))
-        if not rows:
-            yield define(definitions)
-            rows = yield self.call()
-        return self.answers(rows)
 
 
 def define(definitions: Sequence[dict[str, Any]]) -> Call:
@@ -142,6 +178,12 @@ def define(definitions: Sequence[dict[str, Any]]) -> Call:
     ordered = sorted(definitions, key=lambda each: (each["key"], each["version"]))
     sql = "select cast(to_json(d) as text) from fairlane.define(cast(cast($1 as text) as jsonb)) d"
     return Call(sql, calls.define(ordered).args)
+
+
+def look(names: Iterable[tuple[str, str | None]]) -> Call:
+    """Asks for the active definitions of these keys and versions."""
+    asked = [{"key": key, "version": version} for key, version in names]
+    return Call(_LOOK, (json.dumps(asked),))
 
 
 def _item(request: Request) -> _Item:
@@ -164,4 +206,6 @@ def _item(request: Request) -> _Item:
         concurrency_key=request.concurrency_key,
         correlation_id=request.correlation_id,
         max_attempts=request.max_attempts,
+        inputs_hash=request.inputs_hash,
+        reuse=request.reuse,
     )

@@ -112,6 +112,33 @@ def hand_back(worker: UUID, jobs: Sequence[UUID], attempts: Sequence[int]) -> Ca
     return Call("select fairlane.hand_back($1, $2, $3)", (worker, jobs, attempts))
 
 
+def fail_many(worker: UUID, failures: Sequence[Mapping[str, Any]]) -> Call:
+    """Each failure has the names of fail's parameters."""
+    return Call("select * from fairlane.fail_many($1, $2::text::jsonb)", (worker, dumps(failures)))
+
+
+def prepare(
+    worker: UUID,
+    jobs: Sequence[UUID],
+    attempts: Sequence[int],
+    payloads: Sequence[str | None],
+    hashes: Sequence[str | None],
+) -> Call:
+    """Payloads are JSON texts; None leaves what is stored."""
+    return Call(
+        "select * from fairlane.prepare($1, $2, $3, $4::text[]::jsonb[], $5)",
+        (worker, jobs, attempts, payloads, hashes),
+    )
+
+
+def report(worker: UUID, reports: Sequence[Mapping[str, Any]]) -> Call:
+    return Call("select fairlane.report($1, $2::text::jsonb)", (worker, dumps(reports)))
+
+
+def definition(definition_id: UUID) -> Call:
+    return Call("select * from fairlane.definition where id = $1", (definition_id,))
+
+
 def stop_worker(worker: UUID) -> Call:
     return Call("select fairlane.stop_worker($1)", (worker,))
 
@@ -148,10 +175,12 @@ def replay(
     payload: Mapping[str, Any] | None = None,
     notes: str | None = None,
     tenant: str | None = None,
+    inputs_hash: str | None = None,
 ) -> Call:
+    """With a payload that was validated comes its hash; without, the worker validates."""
     return Call(
-        "select fairlane.replay($1, $2::text::jsonb, $3, $4)",
-        (job_id, None if payload is None else dumps(payload), notes, tenant),
+        "select fairlane.replay($1, $2::text::jsonb, $3, $4, $5)",
+        (job_id, None if payload is None else dumps(payload), notes, tenant, inputs_hash),
     )
 
 

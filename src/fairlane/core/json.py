@@ -1,6 +1,7 @@
 """JSON as PostgreSQL's jsonb takes it: what it would refuse, or change, is refused here first."""
 
 import math
+from decimal import Decimal
 from typing import Any
 
 import msgspec
@@ -60,6 +61,11 @@ def _check(value: Any, what: str, pointer: str, depth: int) -> None:
         case float():
             if not math.isfinite(value):
                 raise _invalid(what, str(value), pointer, "; JSON has no such number")
+        case Decimal():
+            if not value.is_finite():
+                raise _invalid(what, str(value), pointer, "; JSON has no such number")
+            if abs(value.adjusted()) > DIGITS or len(value.as_tuple().digits) > DIGITS:
+                raise _invalid(what, f"a number of more than {DIGITS} digits", pointer)
         case dict():
             for key, item in value.items():
                 if not isinstance(key, str):

@@ -217,6 +217,7 @@ async def _connection(url: str) -> AsyncIterator["asyncpg.Connection[Any]"]:
         ) from error
     try:
         _refuse_old_server(conn)
+        await _refuse_other_encoding(conn)
         await conn.execute(f"set statement_timeout = 0; set lock_timeout = '{LOCK_TIMEOUT}'")
         yield conn
     finally:
@@ -234,6 +235,16 @@ def _refuse_old_server(conn: "asyncpg.Connection[Any]") -> None:
     version = conn.get_server_version()
     if version.major < OLDEST_SERVER:
         raise ServerTooOld(f"{version.major}.{version.minor}", needed=OLDEST_SERVER)
+
+
+async def _refuse_other_encoding(conn: "asyncpg.Connection[Any]") -> None:
+    """JSON is Unicode: what another encoding cannot write would be lost at a finish."""
+    encoding = await conn.fetchval("show server_encoding")
+    if encoding != "UTF8":
+        raise MigrationError(
+            f"the database is encoded in {encoding}; Fairlane needs UTF8: "
+            "create database ... encoding 'UTF8' template template0"
+        )
 
 
 async def _has_books(conn: "asyncpg.Connection[Any]") -> bool:

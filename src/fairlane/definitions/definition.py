@@ -1,6 +1,8 @@
 """A definition as the database keeps it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Self
 from uuid import UUID
 
@@ -33,10 +35,14 @@ class Definition:
     is_active: bool = True
     id: UUID | None = None
     revision: int = 1  # rises with every change
+    set_live: tuple[str, ...] = ()  # fields that a person has set over what the code says
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
 
     @classmethod
-    def of(cls, row: Record) -> Self:
+    def of(cls, row: Mapping[str, Any] | Record) -> Self:
         """From a row of fairlane.definition."""
+        settings = _json(row["settings"])
         return cls(
             id=row["id"],
             revision=row["revision"],
@@ -44,13 +50,13 @@ class Definition:
             version=row["version"],
             description=row["description"],
             executor=row["executor"],
-            settings=json.loads(row["settings"]),
-            arg_schema=json.loads(row["arg_schema"]),
-            result_schema=row["result_schema"] and json.loads(row["result_schema"]),
+            settings=settings,
+            arg_schema=_json(row["arg_schema"]),
+            result_schema=row["result_schema"] and _json(row["result_schema"]),
             queue=row["queue"],
             timeout_seconds=row["timeout_seconds"],
             max_attempts=row["max_attempts"],
-            retry_delays=row["retry_delays"] and tuple(row["retry_delays"]),
+            retry_delays=None if row["retry_delays"] is None else tuple(row["retry_delays"]),
             max_running=row["max_running"],
             max_running_per_tenant=row["max_running_per_tenant"],
             starts_per_minute=row["starts_per_minute"],
@@ -59,7 +65,16 @@ class Definition:
             dead_letter=row["dead_letter"],
             redact=tuple(row["redact"]),
             is_active=row["is_active"],
+            set_live=tuple(sorted(_json(row["declared"]))),
+            created_at=row["created_at"],
+            updated_at=row["updated_at"],
         )
 
     def __str__(self) -> str:
         return f'definition "{self.key}" version {self.version}'
+
+
+def _json(value: Any) -> dict[str, Any]:
+    """A jsonb object, whether or not the connection reads JSON by itself."""
+    found: dict[str, Any] = json.loads(value) if isinstance(value, str) else dict(value)
+    return found

@@ -18,11 +18,16 @@ class Executor(Protocol):
 
 def failed(error: BaseException) -> Failed:
     """A failed attempt, told so that a person can act on it."""
-    text = "".join(traceback.format_exception(error))
+    name = type(error).__qualname__
+    try:
+        message, text = str(error)[:2_000], "".join(traceback.format_exception(error))
+    except Exception:  # its own __str__ raises
+        message = f"{name}, which cannot be written as text"
+        text = "".join(traceback.format_tb(error.__traceback__))
     return Failed(
         {
-            "type": type(error).__qualname__,
-            "message": storable(str(error)[:2_000]) or type(error).__qualname__,
+            "type": storable(name),
+            "message": storable(message) or storable(name),
             "traceback": storable(text[-TAIL:]),
         }
     )

@@ -1,74 +1,34 @@
-"""The process behind isolation="process": a guard, and under it the task.
+"""The process behind isolation="process": the guard, and under it the task.
 
-    worker ── guard ── task ── whatever the task starts
-
-The guard imports nothing of the user's. It is told SIGTERM to ask the task to stop and, after the
-grace, kill it; SIGQUIT to kill it now. It gets SIGQUIT too when the worker dies. It leaves only
-when no descendant is left. The task answers by lines of JSON on file descriptor REPORT.
+The guard imports nothing of the user's. The task speaks by lines of JSON on file descriptor REPORT;
+the last is its answer.
 """
 
 import asyncio
+import contextlib
 import importlib
 import inspect
 import logging
 import os
 import resource
-import select
 import signal
 import sys
-import time
+import threading
 from functools import reduce
-from typing import Any
+from typing import Any, BinaryIO
 
 from fairlane.core import json
-from fairlane.executors.tree import adopt_orphans, follow_parent, kill_descendants
+from fairlane.executors.guard import Guard
 
-REPORT = 3
+REPORT = 3  # as in guarded.py, which brings asyncio
 
 
 def main() -> None:
-    """The guard."""
     order: dict[str, Any] = json.loads(sys.stdin.buffer.read())
-    follow_parent(signal.SIGQUIT, order["worker_pid"])
-    adopt_orphans()
-    asked, bell = os.pipe()
-    os.set_blocking(bell, False)
-    signal.set_wakeup_fd(bell, warn_on_full_buffer=False)
-    for number in (signal.SIGTERM, signal.SIGQUIT, signal.SIGCHLD):
-        signal.signal(number, lambda *_: None)
-
-    guard = os.getpid()
-    task = os.fork()
-    if task == 0:
-        signal.set_wakeup_fd(-1)
-        for number in (signal.SIGTERM, signal.SIGQUIT, signal.SIGCHLD):
-            signal.signal(number, signal.SIG_DFL)
-        os.setpgid(0, 0)
-        follow_parent(signal.SIGKILL, guard)
-        _run_task(order)
-        os._exit(0)
+    guard = Guard(order["worker_pid"], order["grace"])
+    guard.start(lambda: _run_task(order))
     os.close(REPORT)
-    os._exit(_watch(task, asked, order["grace"]))
-
-
-def _watch(task: int, asked: int, grace: float) -> int:
-    """Until the task ends, or is ended; then nothing of it may be left."""
-    deadline: float | None = None
-    status = None
-    while status is None:
-        pause = 60.0 if deadline is None else max(deadline - time.monotonic(), 0)
-        ready, _, _ = select.select([asked], [], [], pause)
-        numbers = set(os.read(asked, 512)) if ready else set()
-        if signal.SIGTERM in numbers and deadline is None:
-            deadline = time.monotonic() + grace
-            os.kill(task, signal.SIGTERM)
-        if signal.SIGQUIT in numbers or (deadline is not None and time.monotonic() >= deadline):
-            break
-        pid, ended = os.waitpid(task, os.WNOHANG)
-        if pid == task:
-            status = ended
-    kill_descendants()
-    return 137 if status is None else os.waitstatus_to_exitcode(status) & 0xFF
+    os._exit(guard.wait())
 
 
 def _run_task(order: dict[str, Any]) -> None:
@@ -82,12 +42,13 @@ def _run_task(order: dict[str, Any]) -> None:
     from fairlane.signature import ArgumentsInvalid
 
     logging.basicConfig(level=logging.INFO)
+    report = os.fdopen(REPORT, "wb", buffering=0)
     try:
         sys.path[:0] = order["path"]
         module_name, _, qualname = order["task"].partition(":")
         module = importlib.import_module(module_name)
         task = reduce(getattr, qualname.split("."), module)
-        ctx = JobContext.from_order(order)
+        ctx = JobContext.from_order(order, _Words(report))
         value = _call(task, ctx, task.arguments(ctx.payload))
         outcome: Any = Done(encode(value, order["key"], order["result_limit"]))
     except MemoryError:
@@ -96,9 +57,39 @@ def _run_task(order: dict[str, Any]) -> None:
         outcome = unfit(error)
     except Exception as error:
         outcome = answer(error)
-    text = json.dumps({"kind": type(outcome).__name__, **vars(outcome)})
-    with os.fdopen(REPORT, "wb") as report:
-        report.write(text.encode() + b"\n")
+    _write(report, {"kind": type(outcome).__name__, **vars(outcome)})
+
+
+def _write(report: BinaryIO, said: dict[str, Any]) -> None:
+    """A whole line, however large: a pipe takes a piece at a time."""
+    left = memoryview(json.dumps(said).encode() + b"\n")
+    while left:
+        left = left[report.write(left) :]
+
+
+class _Words:
+    """What the task says on its way, as lines for the worker to pass on."""
+
+    def __init__(self, report: BinaryIO) -> None:
+        self._report = report
+        self._one_at_a_time = threading.Lock()
+
+    def _say(self, kind: str, *words: Any) -> None:
+        # Whatever it was: what cannot be written as JSON must not fail the task.
+        with self._one_at_a_time, contextlib.suppress(TypeError, ValueError, RecursionError):
+            _write(self._report, {"kind": kind, "words": words})
+
+    def line(self, level: str, message: str, fields: dict[str, Any]) -> None:
+        self._say("line", level, message, fields)
+
+    def phase(self, name: str) -> None:
+        self._say("phase", name)
+
+    def progress(self, progress: dict[str, Any]) -> None:
+        self._say("progress", progress)
+
+    def output(self, stream: str, tail: str, total: int) -> None:
+        self._say("output", stream, tail, total)
 
 
 def _call(task: Any, ctx: Any, arguments: dict[str, Any]) -> Any:

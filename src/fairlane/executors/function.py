@@ -1,6 +1,7 @@
 """Runs Python tasks: a coroutine in the worker's loop, a plain function in a thread."""
 
 import asyncio
+import contextlib
 import contextvars
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -41,20 +42,23 @@ class FunctionExecutor:
         if self._task.is_async:
             return await self._task.function(*first, **arguments)
         here = contextvars.copy_context()
-        call = asyncio.get_running_loop().run_in_executor(
-            self._threads, lambda: here.run(_ended, self._task.function, *first, **arguments)
+        thread = self._threads.submit(
+            lambda: here.run(_ended, self._task.function, *first, **arguments)
         )
+        call = asyncio.wrap_future(thread)
         # A thread cannot be stopped, only asked (ctx.canceled). The attempt, and its slot, wait
         # for it: a slot that looks free while its thread goes on would be a lie.
         try:
             return _value(*await asyncio.shield(call))
         except asyncio.CancelledError:
+            if thread.cancel():
+                raise  # it waited for a thread, and will not begin any more
             ctx.ask_to_stop()
-            done, _ = await asyncio.wait([call], timeout=attempt.grace)
-            if done:
-                return _value(*call.result())  # it ended by itself within the grace
-            await asyncio.wait([call])
-            raise
+            # However often it is told to stop meanwhile.
+            while not call.done():
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.wait([call])
+            return _value(*call.result())
 
 
 def _ended(

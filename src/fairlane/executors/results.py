@@ -1,5 +1,6 @@
 """A task's return value as the JSON that is kept."""
 
+from decimal import Decimal
 from typing import Any
 
 import msgspec
@@ -19,7 +20,7 @@ def encode(value: Any, key: str, limit: int) -> str | None:
     try:
         text = json.dumps(value)
         # msgspec writes NaN as null and passes NUL on; PostgreSQL and JSON know neither.
-        json.check(msgspec.to_builtins(value), "the result")
+        json.check(msgspec.to_builtins(value, builtin_types=(Decimal,)), "the result")
     except PayloadInvalid as error:
         raise ResultInvalid(f"{error}; return JSON from {key}") from None
     except (TypeError, ValueError, RecursionError) as error:

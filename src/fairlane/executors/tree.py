@@ -52,6 +52,7 @@ def descendants(root: int) -> set[int]:
 
 def kill_descendants() -> None:
     """Kill and reap until none is left; what is born meanwhile is met in the next round."""
+    pause = 0.001
     while True:
         living = descendants(os.getpid())
         for pid in living:
@@ -63,4 +64,5 @@ def kill_descendants() -> None:
                 pass
         if not living:
             return
-        time.sleep(0.005)
+        time.sleep(pause)
+        pause = min(pause * 2, 0.5)  # one that runs as somebody else is waited for

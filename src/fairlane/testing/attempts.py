@@ -13,8 +13,8 @@ from fairlane.outcome import Done, Outcome
 from fairlane.task import Task
 from fairlane.testing.runs import RecordedContext, Run, run_of
 from fairlane.worker.attempt import Attempt, Stop
+from fairlane.worker.executors import RESULT_LIMIT
 from fairlane.worker.runner import Runner
-from fairlane.worker.worker import RESULT_LIMIT
 
 AnyTask = Task[..., Any]
 Acquire = Callable[[], Any]
@@ -29,7 +29,7 @@ async def carry_out(task: AnyTask, attempt: Attempt, acquire: Acquire) -> Run:
     runner = Runner(
         lambda _: executor,
         lambda _: ctx,
-        _nothing_to_fetch,
+        _nothing_to_prepare,
         lambda _, outcome: outcomes.append(outcome),
     )
     runner.start(attempt)
@@ -81,5 +81,5 @@ class _Executor(FunctionExecutor):
             raise
 
 
-async def _nothing_to_fetch(attempt: Attempt) -> None:
-    """The payload is always there."""
+async def _nothing_to_prepare(attempt: Attempt) -> None:
+    """The payload is always there, and validated."""

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 
 from fairlane.app import Fairlane
@@ -11,7 +10,7 @@ from fairlane.core.calls import Call
 from fairlane.core.connect import pool
 from fairlane.errors import FairlaneError
 from fairlane.worker.attempt import Stop
-from fairlane.worker.worker import Worker, _Incarnation
+from fairlane.worker.life import Life, Terms
 
 # A test that moves the clock while jobs run does not mean that their worker is dead.
 LEASE = 86_400.0
@@ -65,52 +64,54 @@ async def drain(url: str, app: Fairlane, queues: Mapping[str, int] | None, withi
 @asynccontextmanager
 async def _at_work(
     url: str, app: Fairlane, queues: Mapping[str, int] | None
-) -> AsyncIterator[_Incarnation]:
+) -> AsyncIterator[Life]:
     """A worker that claims when it is told to."""
     app.check_tasks()
     connections = await pool(url, most=6, name="fairlane drain")
+    for_tasks = await pool(url, most=100, name="fairlane task")
     try:
         rows = await connections.fetch("select name, slots from fairlane.queue")
         slots = queues or {row["name"]: row["slots"] for row in rows}
-        threads = ThreadPoolExecutor(sum(slots.values()), thread_name_prefix="fairlane-task")
-        worker = Worker(app, url, slots, name="drain", lease_seconds=LEASE)
-        life = _Incarnation(worker, connections, threads)
+        terms = Terms(app=app, url=url, queues=dict(slots), name="drain", lease_seconds=LEASE)
+        life = Life(terms, connections, for_tasks)
         await life.register()
-        reporting = asyncio.create_task(life.finisher.run())
+        working = [asyncio.create_task(part) for part in life.parts()]
         try:
             yield life
         finally:
             await _stop(life)
-            reporting.cancel()
-            threads.shutdown(wait=False)
+            for part in working:
+                part.cancel()
+            await life.close()
     finally:
-        with suppress(TimeoutError):
-            await asyncio.wait_for(connections.close(), STOPPING)
-        connections.terminate()
+        for each in (connections, for_tasks):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(each.close(), STOPPING)
+            each.terminate()
 
 
-async def _busy(life: _Incarnation) -> bool:
+async def _busy(life: Life) -> bool:
     # What a leader does: rescue, promote, sweep.
     await life.send(Call("select fairlane.tick()"))
     return bool((await life.send(Call(BUSY, (list(life.slots.sizes),))))[0][0])
 
 
-async def _rest(life: _Incarnation) -> None:
+async def _rest(life: Life) -> None:
     """Until a job has ended, or it is time to see whether one was canceled."""
     if life.runner.running:
-        life._quiet.clear()
+        life.changed.clear()
         try:
             async with asyncio.timeout(BEAT):
-                await life._quiet.wait()
+                await life.changed.wait()
         except TimeoutError:
-            life._on_beat(await life.send(calls.heartbeat(life.id)))
+            life.on_beat(await life.send(calls.heartbeat(life.id)))
     await life.finisher.written()
 
 
-async def _stop(life: _Incarnation) -> None:
+async def _stop(life: Life) -> None:
     life.runner.stop_all(Stop.SHUTDOWN)
+    await life.quiet(STOPPING)
     with suppress(TimeoutError):
         async with asyncio.timeout(STOPPING):
-            await life._all_quiet()
             await life.finisher.written()
     await life.send(calls.stop_worker(life.id))

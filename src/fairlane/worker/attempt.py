@@ -9,8 +9,10 @@ from uuid import UUID
 
 from fairlane.context import JobContext
 from fairlane.core.connect import Record
+from fairlane.definitions.definition import Definition
 
 KILL_AFTER = 5.0  # seconds
+NOBODY = UUID(int=0)
 
 
 class Stop(Enum):
@@ -38,6 +40,12 @@ class Attempt:
     correlation_id: str | None
     timeout: float
     started_at: datetime
+    definition_id: UUID = NOBODY
+    revision: int = 0  # of its definition
+    inputs_hash: str | None = None  # None: nobody has validated the payload yet
+    reuse: bool = False
+    definition: Definition | None = None  # None: not known here, or not as it is now
+    completed: bool = False  # the payload is no longer the stored one
     stop: Stop | None = None
     context: JobContext | None = None  # once it runs
     task: "asyncio.Task[None] | None" = None
@@ -60,6 +68,20 @@ class Attempt:
             correlation_id=row["correlation_id"],
             timeout=row["timeout_seconds"],
             started_at=row["started_at"],
+            definition_id=row["definition_id"],
+            revision=row["revision"],
+            inputs_hash=row["inputs_hash"],
+            reuse=row["reuse"],
+        )
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it can run as it is."""
+        return (
+            self.definition is not None
+            and self.payload is not None
+            and self.inputs_hash is not None
+            and not self.reuse
         )
 
     @property

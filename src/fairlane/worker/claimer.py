@@ -29,13 +29,16 @@ class Claimer:
         start: Callable[[Attempt], None],
         *,
         poll: float,
+        congested: Callable[[], bool] = lambda: False,
     ) -> None:
         self.worker = worker
         self._slots = slots
         self._send = send
         self._start = start
         self._poll = poll
+        self._congested = congested
         self._woken = asyncio.Event()
+        self.asking = False  # a claim is under way: what it got is not known here yet
 
     def wake(self) -> None:
         self._woken.set()
@@ -57,15 +60,20 @@ class Claimer:
     async def tick(self) -> bool:
         """Claim once; true when it got some and slots are still free: there may be more."""
         free = self._slots.free()
-        if not free:
+        # Reports that pile up are jobs that run in the database's eyes: first they must go out.
+        if not free or self._congested():
             return False
-        rows = await self._send(
-            calls.claim_queues(self.worker, list(free), [free[queue] for queue in free])
-        )
-        for row in rows:
-            attempt = Attempt.of(row, row["queue"], _payload(row))
-            self._slots.take(attempt.queue)
-            self._start(attempt)
+        self.asking = True
+        try:
+            rows = await self._send(
+                calls.claim_queues(self.worker, list(free), [free[queue] for queue in free])
+            )
+            for row in rows:
+                attempt = Attempt.of(row, row["queue"], _payload(row))
+                self._slots.take(attempt.queue)
+                self._start(attempt)
+        finally:
+            self.asking = False
         # Even when slots are free again, others of the loop should run first.
         await asyncio.sleep(0)
         return bool(rows) and bool(self._slots.free())

@@ -12,8 +12,8 @@ import asyncpg
 from fairlane.core import calls
 from fairlane.core.calls import Call
 from fairlane.core.connect import Record
-from fairlane.errors import LeaseLost
-from fairlane.outcome import Bounced, Canceled, Done, Failed, Outcome, Snoozed
+from fairlane.errors import FairlaneError, LeaseLost
+from fairlane.outcome import Bounced, Canceled, Done, Failed, Outcome, Reused, Snoozed
 from fairlane.worker.attempt import Attempt
 from fairlane.worker.patience import Patience
 
@@ -31,6 +31,7 @@ class Finisher:
         self._send = send
         self._released = released  # told how many reports reached the database
         self._waiting: list[tuple[Attempt, Outcome]] = []
+        self._writing: list[tuple[Attempt, Outcome]] = []
         self._some = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -40,6 +41,16 @@ class Finisher:
         self._idle.clear()
         self._some.set()
 
+    @property
+    def is_behind(self) -> bool:
+        return len(self._waiting) > 2 * BATCH
+
+    def holds(self) -> set[tuple[UUID, int]]:
+        """The attempts whose outcomes are not known to be written."""
+        return {
+            (attempt.job_id, attempt.attempt) for attempt, _ in (*self._waiting, *self._writing)
+        }
+
     async def written(self) -> None:
         """Wait until everything recorded so far is in the database."""
         await self._idle.wait()
@@ -48,7 +59,9 @@ class Finisher:
         while True:
             await self._some.wait()
             batch, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
+            self._writing = batch
             await self._write(batch)
+            self._writing = []
             self._released(len(batch))
             if not self._waiting:
                 self._some.clear()
@@ -56,14 +69,19 @@ class Finisher:
 
     async def _write(self, batch: list[tuple[Attempt, Outcome]]) -> None:
         done: list[tuple[Attempt, Done]] = []
+        failed: list[tuple[Attempt, Failed]] = []
         others: list[tuple[Attempt, Call]] = []
         for attempt, outcome in batch:
             if isinstance(outcome, Done) and not outcome.errors:
                 done.append((attempt, outcome))
+            elif isinstance(outcome, Failed):
+                failed.append((attempt, outcome))
             else:
                 others.append((attempt, self._call(attempt, outcome)))
         if done:
             await self._finish(done)
+        if failed:
+            await self._fail(failed)
         for attempt, call in others:
             try:
                 await self._persist(call)
@@ -96,7 +114,37 @@ class Finisher:
                 if attempt.job_id not in kept:
                     log.warning("%s: no longer this worker's, its outcome is not recorded", attempt)
 
-    async def _refused(self, attempt: Attempt, error: asyncpg.PostgresError) -> None:
+    async def _fail(self, failed: list[tuple[Attempt, Failed]]) -> None:
+        told = [
+            {
+                "job_id": attempt.job_id,
+                "attempt": attempt.attempt,
+                "error": outcome.error,
+                "final": outcome.final,
+                "retry_after": outcome.retry_after,
+                "outcome": outcome.outcome,
+            }
+            for attempt, outcome in failed
+        ]
+        try:
+            rows, sure = await self._persist(calls.fail_many(self.worker, told))
+        except LeaseLost:
+            log.warning("the lease was lost: %d failures are not recorded", len(failed))
+            return
+        except (asyncpg.PostgresError, FairlaneError, TypeError, ValueError) as error:
+            if len(failed) == 1:
+                await self._refused(failed[0][0], error)
+            else:
+                for one in failed:
+                    await self._fail([one])
+            return
+        if len(rows) < len(failed) and sure:
+            kept = {row[0] for row in rows}
+            for attempt, _ in failed:
+                if attempt.job_id not in kept:
+                    log.warning("%s: no longer this worker's, its outcome is not recorded", attempt)
+
+    async def _refused(self, attempt: Attempt, error: Exception) -> None:
         """The database cannot keep what the attempt came to: then it has failed, and says why."""
         log.error("%s: its outcome could not be recorded: %s", attempt, error)
         told = {"type": "OutcomeRefused", "message": f"the database refused its outcome: {error}"}
@@ -110,14 +158,14 @@ class Finisher:
                 return calls.finish(
                     self.worker, [attempt.job_id], [attempt.attempt], [result], [errors]
                 )
-            case Failed(error, final, retry_after, kind):
-                return calls.fail(*key, error, final=final, retry_after=retry_after, outcome=kind)
             case Snoozed(seconds):
                 return calls.snooze(*key, seconds)
             case Canceled():
                 return calls.canceled(*key)
             case Bounced():
                 return calls.bounce(*key)
+            case Failed() | Reused():
+                raise AssertionError(f"{outcome} is not reported on its own")
             case _:
                 assert_never(outcome)
 

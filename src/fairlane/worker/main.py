@@ -22,11 +22,17 @@ from fairlane.worker.worker import Worker
 
 log = logging.getLogger("fairlane.worker")
 
+LAST_WORDS = 25.0  # seconds beyond its grace that a worker may take to stop
+
 
 def run(app_path: str | None, queues: dict[str, int], processes: int, settings: Settings) -> int:
     """Work until SIGTERM or SIGINT; the exit status."""
     if processes > 1:
-        return supervise(processes, sys.argv[1:])
+        # Refused once, here, and not by each child again and again.
+        with database(settings, start=False) as url:
+            load_app(app_path) if app_path else None
+            asyncio.run(_slots(url, queues))
+        return supervise(processes, sys.argv[1:], patience=settings.grace_seconds + LAST_WORDS)
     if parent := os.environ.get(PARENT):
         # A supervisor that was killed must not leave workers that nobody watches.
         follow_parent(signal.SIGTERM, int(parent))
@@ -36,18 +42,10 @@ def run(app_path: str | None, queues: dict[str, int], processes: int, settings: 
 
 
 async def _work(app: Fairlane, url: str, queues: dict[str, int], settings: Settings) -> int:
-    async with connected(url) as connection:
-        await migrate.check(connection)
-        slots = {
-            row["name"]: row["slots"]
-            for row in await connection.fetch("select name, slots from fairlane.queue")
-        }
-    if unknown := sorted(set(queues) - set(slots)):
-        raise ConfigError("--queue", f"one of {', '.join(sorted(slots))}", got=f'"{unknown[0]}"')
     worker = Worker(
         app,
         url,
-        queues or slots,
+        await _slots(url, queues),
         lease_seconds=settings.lease_seconds,
         poll_seconds=settings.poll_seconds,
         grace_seconds=settings.grace_seconds,
@@ -56,7 +54,25 @@ async def _work(app: Fairlane, url: str, queues: dict[str, int], settings: Setti
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, worker.stop)
     await worker.run()
+    if worker.left_running:
+        # Its job has gone back to its lane. What cannot be stopped must not outlive that.
+        log.error("%d calls did not stop; the process ends with them", worker.left_running)
+        logging.shutdown()
+        os._exit(0)
     return 0
+
+
+async def _slots(url: str, queues: dict[str, int]) -> dict[str, int]:
+    """The queues to serve: those asked for, or all with their own slots."""
+    async with connected(url) as connection:
+        await migrate.check(connection)
+        slots = {
+            row["name"]: row["slots"]
+            for row in await connection.fetch("select name, slots from fairlane.queue")
+        }
+    if unknown := sorted(set(queues) - set(slots)):
+        raise ConfigError("--queue", f"one of {', '.join(sorted(slots))}", got=f'"{unknown[0]}"')
+    return queues or slots
 
 
 def load_app(path: str) -> Fairlane:

@@ -3,13 +3,17 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from functools import partial
 from typing import assert_never
 
 from fairlane.context import JobContext
 from fairlane.errors import LeaseLost
 from fairlane.executors.base import Executor, failed
-from fairlane.outcome import Bounced, Canceled, Failed, Outcome
+from fairlane.outcome import Bounced, Canceled, Failed, Outcome, Reused, Snoozed
+from fairlane.redact import SPEAKING
 from fairlane.worker.attempt import KILL_AFTER, Attempt, Stop
+from fairlane.worker.results import scrub_for
 
 log = logging.getLogger("fairlane.worker")
 
@@ -21,13 +25,15 @@ class Runner:
         self,
         executor_for: Callable[[Attempt], Executor | None],
         context_for: Callable[[Attempt], JobContext],
-        fetch_payload: Callable[[Attempt], Awaitable[None]],
+        prepare: Callable[[Attempt], Awaitable[Outcome | None]],
         ended: Callable[[Attempt, Outcome | None], None],
+        check: Callable[[Attempt, Outcome], Outcome] = lambda _, outcome: outcome,
     ) -> None:
         self.running: dict[tuple[object, int], Attempt] = {}
         self._executor_for = executor_for
         self._context_for = context_for
-        self._fetch_payload = fetch_payload
+        self._prepare = prepare
+        self._check = check
         self._ended = ended
         self._loop = asyncio.get_running_loop()
 
@@ -67,7 +73,7 @@ class Runner:
         try:
             outcome = await self._outcome(attempt)
         except asyncio.CancelledError:
-            outcome = self._outcome_of_stop(attempt)
+            outcome = None if attempt.stop else self._outcome_of_stop(attempt)
         except LeaseLost as error:
             log.warning("%s", error)
             outcome = None
@@ -77,22 +83,50 @@ class Runner:
             if attempt.timer is not None:
                 attempt.timer.cancel()
             del self.running[attempt.job_id, attempt.attempt]
-        if attempt.stop is Stop.LEASE_LOST:
-            outcome = None  # whatever it came to, it is no longer ours to say
+            # They hold the attempt, which holds them: the garbage collector should have no work.
+            attempt.context = None
+            SPEAKING.set(None)
+        if attempt.stop is not None and not isinstance(outcome, Reused):
+            outcome = self._outcome_after_stop(attempt, outcome)
+        if outcome is not None:
+            outcome = self._checked(attempt, outcome)
         if isinstance(outcome, Failed):
             log.warning("%s failed: %s", attempt, outcome.error.get("message"))
             log.debug("%s", outcome.error.get("traceback", ""))
         self._ended(attempt, outcome)
 
+    def _checked(self, attempt: Attempt, outcome: Outcome) -> Outcome:
+        try:
+            return self._check(attempt, outcome)
+        except Exception as error:
+            return failed(error)
+
     async def _outcome(self, attempt: Attempt) -> Outcome:
+        if not attempt.is_ready and (ended := await self._prepare(attempt)) is not None:
+            return ended
         executor = self._executor_for(attempt)
         if executor is None:
             log.warning("%s: this worker does not know the task, another may", attempt)
             return Bounced()
-        if attempt.payload is None:
-            await self._fetch_payload(attempt)
         attempt.context = self._context_for(attempt)
+        # Whoever logs for this attempt, the user's own code too, shows none of its secrets.
+        SPEAKING.set(partial(scrub_for, attempt))
         return await executor.run(attempt, attempt.context)
+
+    def _outcome_after_stop(self, attempt: Attempt, outcome: Outcome | None) -> Outcome | None:
+        """It was told to stop and then it ended: perhaps it was done, perhaps it broke off because
+        it was told to. Who can say? To call it a success might lose half of the work, so the stop
+        counts, unless the task spoke clearly: again later, or no more."""
+        spoke = isinstance(outcome, Snoozed) or (isinstance(outcome, Failed) and outcome.final)
+        if spoke and attempt.stop in (Stop.TIMEOUT, Stop.SHUTDOWN):
+            return outcome
+        stopped = self._outcome_of_stop(attempt)
+        if isinstance(stopped, Failed) and isinstance(outcome, Failed) and outcome is not stopped:
+            raised = f"{outcome.error.get('type')}: {outcome.error.get('message')}"
+            told = {**outcome.error, **stopped.error}
+            told["message"] = f"{stopped.error['message']}; told to stop, it raised {raised}"
+            return replace(stopped, error=told)
+        return stopped
 
     def _outcome_of_stop(self, attempt: Attempt) -> Outcome | None:
         match attempt.stop:

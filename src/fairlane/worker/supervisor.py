@@ -1,6 +1,7 @@
 """Several worker processes under one parent that restarts those which die."""
 
 import logging
+import math
 import os
 import selectors
 import signal
@@ -52,10 +53,12 @@ class Child:
         self._delay = min(self._delay * 2, LONGEST_DELAY)
 
 
-def supervise(processes: int, arguments: Sequence[str]) -> int:
-    """Keep `processes` workers alive until SIGTERM or SIGINT, then stop them in good order."""
+def supervise(processes: int, arguments: Sequence[str], *, patience: float) -> int:
+    """Keep `processes` workers alive until SIGTERM or SIGINT, then stop them in good order; what
+    has not stopped after `patience` seconds is killed."""
     children = [Child(_for_one(arguments)) for _ in range(processes)]
     stopping = False
+    deadline = math.inf
     asked, bell = os.pipe()
     os.set_blocking(asked, False)
     os.set_blocking(bell, False)
@@ -77,8 +80,15 @@ def supervise(processes: int, arguments: Sequence[str]) -> int:
                     child.start()
             if stopping and all(child.process is None for child in children):
                 return 0
-            waits = [child.due - now for child in children if child.process is None]
-            selector.select(max(min(waits, default=60.0), 0.05))
+            if now >= deadline:
+                deadline = math.inf
+                for child in children:
+                    if child.process is not None:
+                        log.error("worker process %d does not stop: killed", child.process.pid)
+                        child.process.kill()
+            waits = [] if stopping else [c.due - now for c in children if c.process is None]
+            waits.append(deadline - now)
+            selector.select(max(min(*waits, 60.0), 0.05))
             try:
                 numbers = os.read(asked, 512)
             except BlockingIOError:
@@ -86,6 +96,7 @@ def supervise(processes: int, arguments: Sequence[str]) -> int:
             if {signal.SIGTERM, signal.SIGINT} & set(numbers):
                 # The second time they are not asked any more.
                 number = signal.SIGKILL if stopping else signal.SIGTERM
+                deadline = math.inf if stopping else time.monotonic() + patience
                 stopping = True
                 for child in children:
                     if child.process is not None:

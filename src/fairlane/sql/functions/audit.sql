@@ -4,13 +4,15 @@ returns text
 language sql stable
 as $$ select coalesce(nullif(current_setting('fairlane.actor', true), ''), session_user::text) $$;
 
--- Writes the audit row of a change, in the change's own transaction.
+-- Writes the audit row of a change, in the change's own transaction. Whatever is audited passes here,
+-- so here a transaction that acts for one tenant is kept from changing what is not that tenant's.
 create or replace function fairlane.note_change(
   action text, tenant_id uuid, target text, detail jsonb default '{}'
 )
 returns void
 language sql volatile
 as $$
+  select fairlane.refuse_other_tenant(note_change.tenant_id);
   insert into fairlane.audit (at, actor, action, tenant_id, target, detail)
   values (fairlane.clock(), fairlane.actor(), note_change.action, note_change.tenant_id,
           note_change.target, jsonb_strip_nulls(note_change.detail))

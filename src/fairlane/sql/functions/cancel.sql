@@ -61,9 +61,10 @@ create or replace function fairlane.is_tenant(tenant_id uuid, tenant text)
 returns boolean
 language sql stable
 as $$
-  select is_tenant.tenant is null
-      or exists (select from fairlane.tenant t
-                  where t.id = is_tenant.tenant_id and t.slug = is_tenant.tenant)
+  select fairlane.may_touch(is_tenant.tenant_id)
+     and (is_tenant.tenant is null
+          or exists (select from fairlane.tenant t
+                      where t.id = is_tenant.tenant_id and t.slug = is_tenant.tenant))
 $$;
 
 -- Says why a verb does not apply to a job: it is not there (or another tenant's, which looks the
@@ -79,7 +80,8 @@ begin
   select status into v_status
     from fairlane.jobs j
    where j.id = refuse.job_id
-     and (refuse.tenant is null or j.tenant = refuse.tenant);
+     and (refuse.tenant is null or j.tenant = refuse.tenant)
+     and fairlane.may_touch(j.tenant_id);
   if not found then
     raise exception using errcode = 'LN002', message = format(
       'job %s is not there: the id is wrong, or its retention is over', refuse.job_id);

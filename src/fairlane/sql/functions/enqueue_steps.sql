@@ -95,6 +95,13 @@ begin
       'two items have the same job id; give each its own, or none';
   end if;
 
+  -- Who acts for one tenant enqueues for no other.
+  if coalesce(current_setting('fairlane.tenant_id', true), '') not in ('', '*') then
+    perform fairlane.refuse_other_tenant(r.tenant_id)
+       from unnest(requests) r
+      where r.tenant_id is not null;
+  end if;
+
   select r.*
     into v_bad
     from unnest(requests) r

@@ -42,7 +42,8 @@ begin
   select * into v_job
     from fairlane.jobs j
    where j.id = explain_ended.job_id
-     and (explain_ended.tenant is null or j.tenant = explain_ended.tenant);
+     and (explain_ended.tenant is null or j.tenant = explain_ended.tenant)
+     and fairlane.may_touch(j.tenant_id);
   if not found then
     perform fairlane.refuse(explain_ended.job_id, explain_ended.tenant, 'explain', 'there');
   end if;

@@ -27,6 +27,48 @@ begin
 end
 $$;
 
+-- Ends many attempts that failed, in one transaction; each failure is an object with the names of
+-- fairlane.fail's parameters. Answers what became of those that this worker still held.
+create or replace function fairlane.fail_many(worker uuid, failures jsonb)
+returns table (job_id uuid, status text)
+language plpgsql
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+as $$
+#variable_conflict use_column
+declare
+  v_now   timestamptz := fairlane.clock();
+  v_jobs  uuid[];
+  v_lanes uuid[];
+  v_each  record;
+  v_job   fairlane.job;
+begin
+  perform fairlane.check_lease(fail_many.worker, v_now);
+  v_jobs := array(select (f ->> 'job_id')::uuid from jsonb_array_elements(fail_many.failures) f);
+  v_lanes := fairlane.lanes_of(v_jobs);
+  perform fairlane.lock_lanes(v_lanes, waiting => true);
+  perform fairlane.lock_gates(v_lanes);
+
+  for v_each in
+    select *
+      from jsonb_to_recordset(fail_many.failures)
+           as f (job_id uuid, attempt int, error jsonb, final boolean, retry_after real, outcome text)
+     order by f.job_id
+  loop
+    select * into v_job from fairlane.job where id = v_each.job_id for no key update;
+    continue when v_job.status is distinct from 'running'
+               or v_job.worker_id is distinct from fail_many.worker
+               or v_job.attempt is distinct from v_each.attempt;
+    job_id := v_job.id;
+    status := fairlane.end_attempt(v_job, coalesce(v_each.outcome, 'failed'), v_each.error,
+                                   coalesce(v_each.final, false), v_each.retry_after, v_now);
+    return next;
+  end loop;
+end
+$$;
+
 -- Locks a running job and its lane for the attempt that holds it; refuses any other.
 create or replace function fairlane.hold(worker uuid, job_id uuid, attempt int)
 returns fairlane.job

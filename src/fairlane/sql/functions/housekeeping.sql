@@ -18,6 +18,8 @@ begin
       execute format(
         'create table fairlane.%I partition of fairlane.history for values from (%L) to (%L)',
         v_name, v_day::timestamp at time zone 'UTC', (v_day + 1)::timestamp at time zone 'UTC');
+      -- Read by its own name it shows nothing: its parent has the policy.
+      execute format('alter table fairlane.%I enable row level security', v_name);
       return next v_name;
     exception
       when check_violation or duplicate_table then

@@ -1,6 +1,11 @@
 -- Puts a dead letter back in its lane: the same job, attempts starting afresh, the replay counted.
+-- An edited payload may have the marker where its secrets were not shown: they stay as they are.
 create or replace function fairlane.replay(
-  job_id uuid, payload jsonb default null, notes text default null, tenant text default null
+  job_id      uuid,
+  payload     jsonb default null,
+  notes       text  default null,
+  tenant      text  default null,
+  inputs_hash text  default null        -- of the payload; without it the worker validates
 )
 returns text
 language plpgsql
@@ -9,6 +14,7 @@ as $$
 declare
   v_now  timestamptz := fairlane.clock();
   v_dead fairlane.dead_letter;
+  v_payload jsonb;
   v_lane uuid;
   v_own  uuid;
   v_live uuid;
@@ -19,7 +25,8 @@ begin
   if not v_definition.is_active then
     perform fairlane.refuse_inactive(v_definition.key, v_definition.version, '');
   end if;
-  perform fairlane.check_payload(v_definition.key, coalesce(replay.payload, v_dead.payload), '');
+  v_payload := coalesce(fairlane.unredacted(replay.payload, v_dead.payload), v_dead.payload);
+  perform fairlane.check_payload(v_definition.key, v_payload, '');
   v_own := case when v_definition.has_limits then v_definition.id end;
   v_lane := fairlane.id_of('lane', v_dead.queue, v_dead.tenant_id::text, v_own::text,
                            v_dead.concurrency_key);
@@ -31,10 +38,11 @@ begin
      reuse)
   values
     (v_dead.id, v_dead.tenant_id, v_lane, v_dead.definition_id, v_dead.queue, 'queued',
-     v_dead.priority, coalesce(replay.payload, v_dead.payload), v_now, v_dead.created_at, v_now,
+     v_dead.priority, v_payload, v_now, v_dead.created_at, v_now,
      v_dead.attempt, v_dead.attempt, 0, v_dead.max_attempts, v_dead.source, v_dead.source_ref,
      v_dead.dedupe_key, v_dead.concurrency_key, v_dead.correlation_id,
-     case when replay.payload is null then v_dead.inputs_hash end, v_dead.retry_of,
+     case when replay.payload is null then v_dead.inputs_hash else replay.inputs_hash end,
+     v_dead.retry_of,
      v_dead.replays + 1, v_dead.created_by, v_dead.last_error, v_definition.reuse)
   on conflict (tenant_id, dedupe_key) where dedupe_key is not null do nothing
   returning id into v_live;

@@ -56,6 +56,8 @@ declare
   v_results jsonb[];
   v_from uuid[];
 begin
+  -- Lost in a crash, it is done again; but what ends here has ended.
+  perform set_config('synchronous_commit', 'off', true);
   perform fairlane.check_lease(prepare.worker, fairlane.clock());
   perform fairlane.lock_lanes(fairlane.lanes_of(prepare.jobs), waiting => true);
 
@@ -83,6 +85,7 @@ begin
   if v_jobs is null then
     return;
   end if;
+  perform set_config('synchronous_commit', 'on', true);
   select * into v_gone
     from fairlane.retire(v_jobs, array_fill('succeeded'::text, array[cardinality(v_jobs)]),
                          v_results, null, null, prepare.worker, v_attempts, reused => v_from);

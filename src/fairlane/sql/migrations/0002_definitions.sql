@@ -2,7 +2,8 @@
 
 alter table fairlane.definition
   add column single_flight boolean not null default false,
-  add column revision int not null default 1;
+  add column revision int not null default 1,
+  add column declared jsonb not null default '{}';
 
 alter table fairlane.job
   add column reuse boolean not null default false;
@@ -52,5 +53,7 @@ drop function if exists fairlane.claim_queues(uuid, text[], int[]);
 drop function if exists fairlane.claim(uuid, text, int, boolean);
 drop function if exists fairlane.start_jobs(uuid, fairlane.turn[], timestamptz);
 drop function if exists fairlane.retire(uuid[], text[], jsonb[], jsonb[], jsonb[], uuid, int[]);
+drop function if exists fairlane.says_the_same(fairlane.definition, fairlane.definition, jsonb);
+drop function if exists fairlane.replay(uuid, jsonb, text, text);
 drop function if exists fairlane.enqueue(text, text, jsonb, text, text, int, timestamptz, text, text, text,
                                          int, text, text, text, uuid, uuid);

@@ -42,5 +42,7 @@ create table fairlane.definition (
   -- Identical work that is live is joined, not run beside itself.
   single_flight          boolean     not null default false,
   revision               int         not null default 1,         -- rises with every change
+  -- What the code says of the fields that a person has set over it.
+  declared               jsonb       not null default '{}',
   unique (key, version)
 );

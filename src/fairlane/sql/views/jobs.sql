@@ -1,11 +1,14 @@
--- Every job, wherever it lives now, in the words of the API.
+-- Every job, wherever it lives now, in the words of the API; its secrets are not shown.
 create or replace view fairlane.jobs as
 select j.id, j.tenant_id, t.slug as tenant, d.key as definition_key, d.version, j.queue, j.status,
-       j.source, j.source_ref, j.priority, j.payload, j.inputs_hash, j.dedupe_key,
-       j.concurrency_key, j.correlation_id, j.created_at, j.scheduled_for, j.queued_at,
-       j.started_at, j.finished_at, j.attempt - j.forgiven as attempt_count, j.max_attempts,
-       j.attempt, j.lost, w.name as worker, j.phase, j.progress, j.errors, j.last_error,
-       j.result, j.retry_of, j.replays, j.created_by, j.cancel_requested_at, j.reused_from
+       j.source, j.source_ref, j.priority,
+       fairlane.payload_shown(j.payload, d.arg_schema, d.redact) as payload,
+       j.inputs_hash, j.dedupe_key, j.concurrency_key, j.correlation_id, j.created_at,
+       j.scheduled_for, j.queued_at, j.started_at, j.finished_at,
+       j.attempt - j.forgiven as attempt_count, j.max_attempts, j.attempt, j.lost,
+       w.name as worker, j.phase, j.progress, j.errors, j.last_error,
+       fairlane.result_shown(j.result, d.result_schema) as result, j.retry_of, j.replays,
+       j.created_by, j.cancel_requested_at, j.reused_from
   from (
     select id, tenant_id, definition_id, queue, status, source, source_ref, priority, payload,
            inputs_hash, dedupe_key, concurrency_key, correlation_id, created_at, scheduled_for,
@@ -31,5 +34,7 @@ select j.id, j.tenant_id, t.slug as tenant, d.key as definition_key, d.version, 
       from fairlane.history
   ) j
   join fairlane.tenant t on t.id = j.tenant_id
-  join fairlane.definition d on d.id = j.definition_id
+  -- Every job has one. Said so by `left`: the planner would take most jobs to have none, and sort a
+  -- tenant's whole history to show a page of it.
+  left join fairlane.definition d on d.id = j.definition_id
   left join fairlane.worker w on w.id = j.worker_id;

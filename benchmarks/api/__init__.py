@@ -1,0 +1,1 @@
+"""What the HTTP API costs, beside the least that one could do."""

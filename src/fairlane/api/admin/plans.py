@@ -1,0 +1,69 @@
+"""/admin/plans: named sets of limits."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path
+from starlette.responses import Response
+
+from fairlane.api.answers import answer, page_of, plain
+from fairlane.api.here import Here
+from fairlane.api.models import PlanChanges, PlanIn, PlanList, PlanOut
+from fairlane.api.permits import MayOperate
+from fairlane.api.problems import Problem, not_there
+from fairlane.api.route import PREFIX, Route
+from fairlane.core import calls
+from fairlane.core.calls import Call
+from fairlane.core.connect import Connection, send
+
+router = APIRouter(prefix=f"{PREFIX}/admin/plans", tags=["admin"], route_class=Route)
+
+Named = Annotated[str, Path(min_length=1, max_length=63, description="The plan's name.")]
+
+PLANS = """
+select p.name, p.max_running, p.starts_per_minute, p.max_backlog, p.backlog_policy, p.weight,
+       p.retention_days, p.updated_at,
+       (select count(*) from fairlane.tenant t where t.plan = p.name) as tenants
+  from fairlane.plan p
+ where $1::text is null or p.name = $1
+ order by p.max_running nulls last, p.name
+"""
+
+
+@router.get("", response_model=PlanList, summary="List plans")
+async def list_plans(who: MayOperate, here: Here) -> Response:
+    async with here.database.acting(who, within=here.limits.read_seconds) as connection:
+        return page_of([plain(row) for row in await send(connection, Call(PLANS, (None,)))])
+
+
+@router.post("", status_code=201, response_model=PlanOut, summary="Add a plan")
+async def create_plan(who: MayOperate, here: Here, body: PlanIn) -> Response:
+    limits = body.model_dump(exclude_unset=True, exclude={"name"})
+    async with here.database.acting(who) as connection:
+        if await send(connection, Call(PLANS, (body.name,))):
+            raise Problem(409, f'plan "{body.name}" is there already; change it', "exists")
+        await send(connection, calls.set_plan(body.name, limits))
+        return answer(await the_plan(connection, body.name), 201)
+
+
+@router.get("/{name}", response_model=PlanOut, summary="Show a plan")
+async def show_plan(name: Named, who: MayOperate, here: Here) -> Response:
+    async with here.database.acting(who, within=here.limits.read_seconds) as connection:
+        return answer(await the_plan(connection, name))
+
+
+@router.patch("/{name}", response_model=PlanOut, summary="Change a plan")
+async def change_plan(name: Named, who: MayOperate, here: Here, body: PlanChanges) -> Response:
+    """It holds for its tenants at once. A limit that is null is none."""
+    changes = body.model_dump(exclude_unset=True)
+    async with here.database.acting(who) as connection:
+        await the_plan(connection, name)
+        if changes:
+            await send(connection, calls.set_plan(name, changes))
+        return answer(await the_plan(connection, name))
+
+
+async def the_plan(connection: Connection, name: str) -> dict[str, Any]:
+    rows = await send(connection, Call(PLANS, (name,)))
+    if not rows:
+        raise not_there("plan")
+    return plain(rows[0])

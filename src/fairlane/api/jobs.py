@@ -1,0 +1,336 @@
+"""/jobs: enqueue, list, look, cancel, run again."""
+
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Body, Depends, Query, Request
+from pydantic import AwareDatetime
+from starlette.responses import Response
+
+from fairlane import shapes
+from fairlane.access.principal import Principal
+from fairlane.api import listing
+from fairlane.api.answers import answer, page_of, plain
+from fairlane.api.bodies import job_in, job_of, json_of
+from fairlane.api.bulk import in_steps
+from fairlane.api.documents import describes
+from fairlane.api.enqueuing import Answered
+from fairlane.api.here import CorrelationId, Here
+from fairlane.api.ids import JobId
+from fairlane.api.limits import BATCH_ITEMS
+from fairlane.api.models import (
+    AttemptList,
+    BatchIn,
+    BatchOut,
+    BulkIn,
+    BulkOut,
+    CancelIn,
+    EnqueuedOut,
+    ExplanationOut,
+    JobBody,
+    JobList,
+    JobOut,
+    LogList,
+    ResultOut,
+    SummaryOut,
+)
+from fairlane.api.paging import Page, page
+from fairlane.api.permits import MayAdminister, MayRead, MayWrite
+from fairlane.api.problems import Problem, not_there, problem_of
+from fairlane.api.route import CORRELATION, PREFIX, BatchRoute, HotRoute, Route
+from fairlane.api.service import Service
+from fairlane.api.summary import summary_of
+from fairlane.core import calls
+from fairlane.core.calls import Call
+from fairlane.core.connect import Connection, send
+from fairlane.errors import Fault
+from fairlane.job import JobStatus
+
+router = APIRouter(prefix=f"{PREFIX}/jobs", tags=["jobs"], route_class=Route)
+hot = APIRouter(prefix=f"{PREFIX}/jobs", tags=["jobs"], route_class=HotRoute)
+batches = APIRouter(prefix=f"{PREFIX}/jobs", tags=["jobs"], route_class=BatchRoute)
+
+Text = Annotated[str, Query(min_length=1, max_length=512, pattern=r"^[^\x00]*$")]
+
+
+async def job_filter(
+    status: Annotated[
+        list[JobStatus] | None, Query(description="One state or several.", max_length=8)
+    ] = None,
+    source: Annotated[str | None, Query(pattern="^(manual|event|schedule|system)$")] = None,
+    queue: Annotated[Text | None, Query(description="The name of a queue.")] = None,
+    definition_key: Text | None = None,
+    correlation_id: Text | None = None,
+    created_after: Annotated[AwareDatetime | None, Query(description="At or after.")] = None,
+    created_before: AwareDatetime | None = None,
+    q: Annotated[
+        Text | None,
+        Query(description="An id, or a part of a definition's key, a key, an error."),
+    ] = None,
+) -> listing.Filter:
+    return listing.Filter(
+        status=tuple(dict.fromkeys(each.value for each in status or ())),
+        source=source,
+        queue=queue,
+        definition_key=definition_key,
+        correlation_id=correlation_id,
+        created_after=created_after,
+        created_before=created_before,
+        q=q,
+    )
+
+
+# What `retry` of many means where no state is named.
+AGAIN = ("succeeded_with_errors", "failed", "canceled")
+
+JobFilter = Annotated[listing.Filter, Depends(job_filter)]
+Paged = Annotated[Page, Depends(page)]
+
+
+@hot.post(
+    "",
+    status_code=202,
+    response_model=EnqueuedOut,
+    summary="Enqueue a job",
+    responses={200: {"model": EnqueuedOut, "description": "A job that was there already."}},
+    openapi_extra=describes(JobBody),
+)
+async def enqueue(request: Request, who: MayWrite) -> Response:
+    """Acknowledged once the job is on disk. With a `dedupe_key` that a live job has, that job is
+    the answer (200, `deduplicated`); with `reuse`, a job that succeeded with the same inputs (200,
+    `reused`)."""
+    here: Service = request.app.state.fairlane
+    body = await job_in(request)
+    asked = await here.enqueuer.prepare(who, body, request.scope[CORRELATION])
+    status, shown = await shown_of(here, who, await here.enqueuer.one(asked))
+    return answer(shown, status)
+
+
+@batches.post(
+    "/batch",
+    response_model=BatchOut,
+    summary="Enqueue up to 1,000 jobs",
+    openapi_extra=describes(BatchIn),
+)
+async def enqueue_batch(
+    request: Request, who: MayWrite, here: Here, correlation_id: CorrelationId
+) -> Response:
+    """One answer an item, in their order: `status` 202 or 200 and the `job`, or what `POST /jobs`
+    would have refused it with and the `problem`. An item that is refused holds up no other."""
+    items = items_of(await json_of(request))
+    results: list[dict[str, Any]] = [{} for _ in items]
+    asked, places = [], []
+    for index, item in enumerate(items):
+        try:
+            asked.append(await here.enqueuer.prepare(who, job_of(item), correlation_id))
+            places.append(index)
+        except Exception as error:
+            results[index] = refusal(error)
+    for index, found in zip(places, await here.enqueuer.many(asked), strict=True):
+        if isinstance(found, Exception):
+            results[index] = refusal(found)
+        else:
+            status, shown = await shown_of(here, who, found)
+            results[index] = {"status": status, "job": shown}
+    return answer({"items": results})
+
+
+def items_of(body: Any) -> list[Any]:
+    faults = []
+    jobs = body.get("jobs") if isinstance(body, dict) else body
+    if isinstance(body, dict) and (extra := [name for name in body if name != "jobs"]):
+        faults.append(Fault(f"/{extra[0]}", "a batch has no such field; it has jobs"))
+    if not isinstance(jobs, list) or not jobs:
+        faults.append(Fault("/jobs", "give a list of 1 to 1,000 jobs"))
+    elif len(jobs) > BATCH_ITEMS:
+        raise Problem(413, f"a batch has at most {BATCH_ITEMS} jobs; send several", "too-large")
+    if faults:
+        raise Problem(422, f"the batch is refused: {faults[0]}", "invalid", faults)
+    assert isinstance(jobs, list)
+    return jobs
+
+
+def refusal(error: Exception) -> dict[str, Any]:
+    problem = problem_of(error)
+    return {"status": problem.status, "problem": problem.body()}
+
+
+async def shown_of(here: Service, who: Principal, found: Answered) -> tuple[int, dict[str, Any]]:
+    job = found.job
+    if job is None:
+        async with here.database.acting(who, within=here.limits.read_seconds) as connection:
+            job = await the_job(connection, who, found.id)
+    shown = {**job, "deduplicated": found.deduplicated, "reused": found.reused}
+    if found.warning:
+        shown["warning"] = found.warning
+    return (200 if found.deduplicated or found.reused else 202), shown
+
+
+@router.get("", response_model=JobList, summary="List jobs, newest first")
+async def list_jobs(who: MayRead, here: Here, wanted: JobFilter, part: Paged) -> Response:
+    """A page may hold fewer than `limit` jobs and still have a `next_cursor`: a filter that fits
+    little looks at a bounded number of jobs at a time."""
+    async with here.database.acting(who, within=here.limits.read_seconds) as connection:
+        found = await listing.find(connection, who, wanted, part)
+    return page_of([shapes.job(dict(row)) for row in found.rows], found.cursor)
+
+
+@router.get("/summary", response_model=SummaryOut, summary="Count jobs by state")
+async def summary(who: MayRead, here: Here) -> Response:
+    """What waits and runs is told by counters. What has ended, and the dead letters, are counted
+    up to 1,000 each; `at_least` names the states that have more."""
+    async with here.database.acting(who, within=here.limits.read_seconds) as connection:
+        return answer(await summary_of(connection, who))
+
+
+@router.post("/bulk", response_model=BulkOut, summary="Cancel or retry many jobs")
+async def bulk(who: MayAdminister, here: Here, body: BulkIn) -> Response:
+    """Those that fit the filter, newest first, in steps: call again with `next_cursor` until it is
+    null. `cancel` takes jobs that wait or run, `retry` those that failed or were canceled, unless
+    the filter names other states. An empty filter is refused."""
+    states = listing.LIVE if body.action == "cancel" else AGAIN
+    fields = body.filter.model_dump()
+    fields["status"] = tuple(fields["status"] or states)
+    wanted = listing.Filter(**fields)
+
+    async def find(connection: Connection, part: Page) -> listing.Found:
+        return await listing.find(connection, who, wanted, part)
+
+    def verb(job_id: UUID) -> Call:
+        if body.action == "cancel":
+            return calls.cancel(job_id, body.reason, who.tenant)
+        return calls.retry(job_id, who.tenant)
+
+    return answer(await in_steps(here, who, body, find, verb))
+
+
+@router.get("/{job_id}", response_model=JobOut, summary="Show a job")
+async def show(job_id: JobId, who: MayRead, here: Here) -> Response:
+    async with here.database.acting(who, within=here.limits.read_seconds) as connection:
+        return answer(await the_job(connection, who, job_id))
+
+
+@router.get("/{job_id}/attempts", response_model=AttemptList, summary="Show a job's attempts")
+async def attempts(job_id: JobId, who: MayRead, here: Here) -> Response:
+    async with here.database.acting(who, within=here.limits.read_seconds) as connection:
+        await the_job(connection, who, job_id)
+        rows = await send(connection, attempts_of(job_id, who))
+    return page_of([shapes.without_secrets(plain(row)) for row in rows])
+
+
+def attempts_of(job_id: UUID, who: Principal) -> Call:
+    return Call(
+        "select attempt, outcome, worker, started_at, finished_at, error from fairlane.attempts"
+        " where job_id = $1 and tenant_id = $2 order by attempt",
+        (job_id, who.tenant_id),
+    )
+
+
+@router.get(
+    "/{job_id}/result",
+    response_model=ResultOut,
+    summary="Show what a job answered",
+)
+async def result(job_id: JobId, who: MayRead, here: Here) -> Response:
+    """409 until the job has ended."""
+    async with here.database.acting(who, within=here.limits.read_seconds) as connection:
+        rows = await send(connection, result_of(job_id, who))
+    if not rows:
+        raise not_there()
+    row = plain(rows[0], "result", "errors", "last_error")
+    if row["finished_at"] is None or row["status"] == "dead_letter":
+        raise Problem(409, f"the job is {row['status']}; it has no result yet", "not-finished")
+    return answer(shapes.without_secrets(row))
+
+
+def result_of(job_id: UUID, who: Principal) -> Call:
+    return Call(
+        "select id, status, result, errors, last_error, finished_at, reused_from"
+        " from fairlane.jobs where id = $1 and tenant_id = $2",
+        (job_id, who.tenant_id),
+    )
+
+
+@router.get("/{job_id}/logs", response_model=LogList, summary="Show what a job has said")
+async def logs(
+    job_id: JobId,
+    who: MayRead,
+    here: Here,
+    part: Paged,
+    attempt: Annotated[int | None, Query(ge=1, le=2**31 - 1)] = None,
+) -> Response:
+    """Lines in the order they were written, and the ends of what a command printed."""
+    after = part.below or 0
+    async with here.database.acting(who, within=here.limits.read_seconds) as connection:
+        await the_job(connection, who, job_id)
+        rows = await send(
+            connection,
+            Call(
+                "select seq, attempt, logged_at as at, level, message, fields"
+                "  from fairlane.log_line"
+                " where job_id = $1 and tenant_id = $2 and seq > $3"
+                "   and ($4::int is null or attempt = $4)"
+                " order by seq limit $5",
+                (job_id, who.tenant_id, after, attempt, part.rows),
+            ),
+        )
+        output = await send(
+            connection,
+            Call(
+                "select attempt, stream, tail, bytes, written_at from fairlane.output"
+                " where job_id = $1 and tenant_id = $2 and ($3::int is null or attempt = $3)"
+                " order by attempt, stream",
+                (job_id, who.tenant_id, attempt),
+            ),
+        )
+    lines = [plain(row, "fields") for row in rows[part.offset : part.offset + part.limit]]
+    cursor = str(lines[-1]["seq"]) if len(rows) == part.rows else None
+    for line in lines:
+        del line["seq"]
+    return answer({**shapes.page(lines, cursor), "output": [plain(row) for row in output]})
+
+
+@router.get("/{job_id}/explain", response_model=ExplanationOut, summary="Say why a job waits")
+async def explain(job_id: JobId, who: MayRead, here: Here) -> Response:
+    async with here.database.acting(who, within=here.limits.read_seconds) as connection:
+        call = Call("select fairlane.explain($1, $2)::text", (job_id, who.tenant))
+        (row,) = await send(connection, call)
+    found = plain({"why": row[0]}, "why")["why"]
+    # The answer first; jsonb keeps no order.
+    return answer({name: found.pop(name) for name in ("id", "status", "reason", "detail")} | found)
+
+
+@router.post("/{job_id}/cancel", response_model=JobOut, summary="Cancel a job")
+async def cancel(
+    job_id: JobId,
+    who: MayWrite,
+    here: Here,
+    body: Annotated[CancelIn | None, Body()] = None,
+) -> Response:
+    """At once while it waits; a running one is asked to stop, and stays `running` until it has."""
+    reason = body.reason if body else None
+    async with here.database.acting(who) as connection:
+        await send(connection, calls.cancel(job_id, reason, who.tenant))
+        return answer(await the_job(connection, who, job_id))
+
+
+@router.post(
+    "/{job_id}/retry", status_code=202, response_model=JobOut, summary="Run a finished job again"
+)
+async def retry(job_id: JobId, who: MayWrite, here: Here) -> Response:
+    """As a new job, which says by `retry_of` what it repeats."""
+    async with here.database.acting(who) as connection:
+        (row,) = await send(connection, calls.retry(job_id, who.tenant))
+        return answer(await the_job(connection, who, row[0]), 202)
+
+
+async def the_job(connection: Connection, who: Principal, job_id: UUID) -> dict[str, Any]:
+    """The job as it is shown; 404 where it is not there, or another's."""
+    call = Call(
+        "select * from fairlane.jobs where id = $1 and ($2::uuid is null or tenant_id = $2)",
+        (job_id, who.tenant_id),
+    )
+    rows = await send(connection, call)
+    if not rows:
+        raise not_there()
+    return shapes.job(dict(rows[0]))

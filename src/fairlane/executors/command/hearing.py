@@ -1,0 +1,113 @@
+"""What a guard tells of its command, passed on to the job's context."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from fairlane.context import JobContext
+from fairlane.core import json
+from fairlane.executors.base import storable
+
+LEVELS = ("debug", "info", "warning", "error")
+STREAMS: tuple[Literal["stdout", "stderr"], ...] = ("stdout", "stderr")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended, as its guard tells it."""
+
+    trouble: str  # what kept it from beginning
+    code: int | None
+    signal: str | None
+    by_itself: bool  # false: the guard killed it
+    asked: bool  # it had been told to stop
+    over: str | None  # the limit that it went over
+    output: dict[str, tuple[str, int]]
+    result: str | None  # the line that has it
+    result_too_large: bool
+    ignored: tuple[int, str]
+
+
+class Hearing:
+    """Hears the lines of one run. What a command says wrongly is its own loss, never the job's."""
+
+    def __init__(self, ctx: JobContext) -> None:
+        self._ctx = ctx
+        self._ended: Ended | None = None
+
+    def hear(self, line: bytes) -> None:
+        try:
+            told = json.loads(line)
+        except ValueError:  # the guard was killed in the middle of a line
+            return
+        if output := told.get("output"):
+            self._show(output)
+        if report := told.get("report"):
+            self._pass_on(report)
+        if ended := told.get("ended"):
+            self._ended = Ended(**ended)
+            self._show(ended["output"])
+
+    def end(self) -> Ended | None:
+        """How it ended; None when nobody told."""
+        if self._ended is not None and self._ended.ignored[0]:
+            count, first = self._ended.ignored
+            self._ctx.log(
+                f"{count} lines of the command's report were ignored; the first one {first}",
+                level="warning",
+            )
+        return self._ended
+
+    def _show(self, output: dict[str, tuple[str, int]]) -> None:
+        for stream in STREAMS:
+            if stream in output and output[stream][1]:
+                self._ctx.output(stream, *output[stream])
+
+    def _pass_on(self, report: str) -> None:
+        try:
+            said: dict[str, Any] = json.loads(report)
+        except (ValueError, RecursionError):
+            return
+        said.pop("result", None)
+        told = [self._log(said), self._progress(said), self._phase(said)]
+        if not any(told):
+            self._ctx.log("a line of the command's report says nothing known", level="debug")
+
+    def _log(self, said: dict[str, Any]) -> bool:
+        message, level = said.pop("log", None), said.pop("level", "info")
+        if not isinstance(message, str):
+            return False
+        self._ctx.log(storable(message), level=level if level in LEVELS else "info")
+        return True
+
+    def _progress(self, said: dict[str, Any]) -> bool:
+        match said.pop("progress", None):
+            case bool() | None:
+                return False
+            case int() | float() as done:
+                self._ctx.progress(done)
+            case dict() as fields:
+                known = {
+                    "done": _of((int, float), fields.pop("done", None)),
+                    "total": _of((int, float), fields.pop("total", None)),
+                    "message": _of(str, fields.pop("message", None)),
+                }
+                self._call(self._ctx.progress, known, fields)
+            case _:
+                return False
+        return True
+
+    def _phase(self, said: dict[str, Any]) -> bool:
+        name = said.pop("phase", None)
+        if not isinstance(name, str):
+            return False
+        self._call(self._ctx.phase, {"name": storable(name)}, said)
+        return True
+
+    def _call(self, tell: Callable[..., None], known: dict[str, Any], data: dict[str, Any]) -> None:
+        # A name of theirs may be one of ours.
+        tell(**known, **{k: v for k, v in data.items() if k not in known and k != "self"})
+
+
+def _of(kind: type | tuple[type, ...], value: Any) -> Any:
+    return value if isinstance(value, kind) and not isinstance(value, bool) else None

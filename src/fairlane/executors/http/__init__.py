@@ -1,0 +1,1 @@
+"""The `http` executor: a job is one signed call to an application server."""

@@ -1,0 +1,3 @@
+"""What stands where a secret was."""
+
+MARKER = "[redacted]"

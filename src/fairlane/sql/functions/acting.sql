@@ -1,0 +1,32 @@
+-- For whom a transaction acts. The server says it (fairlane.tenant_id, an id or `*`); workers, the
+-- command line and an application's own transactions do not, and are bound by nothing here.
+
+-- May this transaction touch what belongs to a tenant (null: to the installation)? The verbs ask,
+-- so that a caller that forgets to hand a verb its tenant changes nothing of another's.
+create or replace function fairlane.may_touch(tenant_id uuid)
+returns boolean
+language sql stable
+as $$
+  select case when coalesce(scope, '') in ('', '*') then true
+              else scope is not distinct from may_touch.tenant_id::text
+         end
+    from current_setting('fairlane.tenant_id', true) scope
+$$;
+
+create or replace function fairlane.refuse_other_tenant(tenant_id uuid)
+returns void
+language plpgsql stable
+as $$
+begin
+  if not fairlane.may_touch(refuse_other_tenant.tenant_id) then
+    raise exception using errcode = 'insufficient_privilege', message =
+      'this transaction acts for one tenant, and what it changes belongs to another or to all';
+  end if;
+end
+$$;
+
+-- The tenant of this slug, asked before it is known who asks; null where there is none.
+create or replace function fairlane.tenant_id_of(slug text)
+returns uuid
+language sql stable
+as $$ select t.id from fairlane.tenant t where t.slug = tenant_id_of.slug $$;

@@ -1,0 +1,181 @@
+-- What the server may do, as the role `fairlane_server`: read under row security, and call verbs.
+-- Runs after functions and views, whenever one of them has changed.
+
+-- The verbs that the server calls. They run as the owner, whom row security does not bind: claims
+-- and sweeps cross tenants, and enqueues and cancels write to lanes that a definition's tenants
+-- share. These are all that may; docs/access.md lists them, and a test compares.
+create or replace function fairlane.definer_verbs()
+returns text[]
+language sql immutable
+as $$
+  select array[
+    -- producers
+    'enqueue', 'enqueue_many', 'api_enqueue',
+    -- people: each takes the tenant, and refuses another's
+    'cancel', 'retry', 'replay', 'resolve', 'ignore', 'explain',
+    -- operators
+    'create_tenant', 'set_tenant', 'pause_tenant', 'resume_tenant', 'set_plan', 'set_queue',
+    'pause_queue', 'resume_queue', 'define', 'apply_definitions', 'set_definition',
+    -- workers: each is fenced by worker and attempt
+    'register_worker', 'claim', 'claim_queues', 'heartbeat', 'prepare', 'report', 'finish', 'fail',
+    'fail_many', 'snooze', 'canceled', 'bounce', 'hand_back', 'stop_worker',
+    -- tokens, and who somebody is
+    'create_token', 'revoke_token', 'token_for', 'touch_token', 'tenant_id_of'
+  ]
+$$;
+
+-- What the server may call as itself: row security holds inside. What is immutable reads no table and
+-- is anybody's, so that views may use it.
+create or replace function fairlane.reader_functions()
+returns text[]
+language sql immutable
+as $$
+  select array['clock', 'newest_jobs', 'tenant_named', 'actor', 'may_touch', 'sees', 'uuid7',
+               'payload_limit']
+$$;
+
+create or replace function fairlane.readable_tables()
+returns text[]
+language sql immutable
+as $$
+  select array['job', 'dead_letter', 'history', 'attempt', 'log_line', 'output', 'lane', 'share',
+               'gate', 'arrival', 'audit', 'tenant', 'worker',
+               -- of the installation, and no tenant's secret
+               'plan', 'queue', 'definition', 'setting', 'migration', 'repeatable']
+$$;
+
+create or replace function fairlane.readable_views()
+returns text[]
+language sql immutable
+as $$
+  select array['jobs', 'dead_letters', 'attempts', 'workers', 'queues', 'tenants', 'lane_counts',
+               'tokens']
+$$;
+
+-- Has a view show its reader's rows and not its owner's. Before PostgreSQL 15 a view always reads as
+-- its owner: there it is wrapped, and asks for each row whether the reader may see it.
+create or replace function fairlane.guard_view(name text, invoker boolean)
+returns void
+language plpgsql
+as $$
+declare
+  v_oid    regclass := format('fairlane.%I', guard_view.name)::regclass;
+  v_column text;
+begin
+  if guard_view.invoker then
+    execute format('alter view %s set (security_invoker = true)', v_oid);
+    return;
+  end if;
+  select attname into v_column
+    from pg_attribute
+   where attrelid = v_oid
+     and attname = any (array['tenant_id', 'id'])
+     and atttypid = 'uuid'::regtype
+     and guard_view.name not in ('workers', 'queues')
+   order by attname = 'tenant_id' desc
+   limit 1;
+  execute format(
+    'create or replace view %s as select * from (%s) v where fairlane.sees(%s)', v_oid,
+    rtrim(pg_get_viewdef(v_oid), '; '), coalesce('v.' || v_column, 'null'));
+end
+$$;
+
+-- The row policies' question, for views that cannot ask them. Who is not the server is not bound.
+create or replace function fairlane.sees(tenant_id uuid)
+returns boolean
+language sql stable
+as $$
+  select current_user <> 'fairlane_server'
+      or coalesce(scope = '*' or scope = sees.tenant_id::text, false)
+    from current_setting('fairlane.tenant_id', true) scope
+$$;
+
+-- Gives the server's role what it needs and nothing else. Answers what is in the way, if something
+-- is: without CREATEROLE the owner cannot make the role, and somebody else must.
+create or replace function fairlane.grant_access()
+returns text
+language plpgsql
+as $$
+declare
+  v_can_set constant text := case when current_setting('server_version_num')::int >= 160000
+                                  then 'SET' else 'MEMBER' end;
+  v_name    text;
+begin
+  begin
+    if to_regrole('fairlane_server') is null then
+      create role fairlane_server nologin;
+    end if;
+  exception
+    when duplicate_object or unique_violation then null;       -- another database's migration
+    when insufficient_privilege then
+      return format(
+        'the database has no role "fairlane_server" for the server to act as, and "%s" may not '
+        'create it; have an administrator run: create role fairlane_server nologin; '
+        'grant fairlane_server to %1$I', current_user);
+  end;
+
+  begin
+    if not pg_has_role(current_user, 'fairlane_server', v_can_set) then
+      execute format('grant fairlane_server to %I', current_user);
+    end if;
+  exception
+    when unique_violation then null;
+    when insufficient_privilege then null;    -- the server may come as another user, who can
+  end;
+
+  grant usage on schema fairlane to fairlane_server;
+  foreach v_name in array fairlane.readable_tables() || fairlane.readable_views() loop
+    execute format('grant select on fairlane.%I to fairlane_server', v_name);
+  end loop;
+  grant select (id, tenant_id, role, name, created_at, created_by, expires_at, last_used_at,
+                revoked_at) on fairlane.token to fairlane_server;
+  for v_name in
+    select oid::regprocedure
+      from pg_proc
+     where pronamespace = 'fairlane'::regnamespace
+       and (proname = any (fairlane.definer_verbs() || fairlane.reader_functions())
+            or provolatile = 'i')
+  loop
+    execute format('grant execute on function %s to fairlane_server', v_name);
+  end loop;
+  return null;
+end
+$$;
+
+do $$
+declare
+  -- Called beside the verbs and in the same sessions. All run with one search path: a statement
+  -- that is reached by two is planned anew whenever they alternate.
+  v_chores constant text[] := array[
+    'housekeep', 'lead', 'tick', 'rescue', 'park_stuck', 'promote', 'sweep', 'make_partitions',
+    'prune', 'prune_keys', 'create_first_token'];
+  v_name    text;
+  v_problem text;
+begin
+  -- Only who is named may call anything: PostgreSQL lets everybody, unless told otherwise.
+  revoke execute on all functions in schema fairlane from public;
+  for v_name in
+    select oid::regprocedure
+      from pg_proc
+     where pronamespace = 'fairlane'::regnamespace and proname = any (fairlane.definer_verbs())
+  loop
+    execute format('alter function %s security definer set search_path = pg_catalog, pg_temp', v_name);
+  end loop;
+  for v_name in
+    select oid::regprocedure
+      from pg_proc
+     where pronamespace = 'fairlane'::regnamespace and proname = any (v_chores)
+  loop
+    execute format('alter function %s set search_path = pg_catalog, pg_temp', v_name);
+  end loop;
+
+  foreach v_name in array fairlane.readable_views() loop
+    perform fairlane.guard_view(v_name, current_setting('server_version_num')::int >= 150000);
+  end loop;
+
+  v_problem := fairlane.grant_access();
+  if v_problem is not null then
+    raise warning '%', v_problem;
+  end if;
+end
+$$;

@@ -1,0 +1,317 @@
+"""One life of a worker: a registration with its lease, from the first claim to the last report."""
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+from uuid import UUID, uuid4
+
+import asyncpg
+
+from fairlane.app import Fairlane
+from fairlane.context import JobContext
+from fairlane.core import calls
+from fairlane.core.calls import Call
+from fairlane.core.connect import Record, is_pooled, send
+from fairlane.errors import LeaseLost
+from fairlane.executors.base import Executor
+from fairlane.maintenance.keeper import Keeper
+from fairlane.outcome import Bounced, Outcome, Reused
+from fairlane.worker.attempt import Attempt, Stop
+from fairlane.worker.claimer import Claimer
+from fairlane.worker.executors import Executors
+from fairlane.worker.finisher import Finisher
+from fairlane.worker.lease import Lease
+from fairlane.worker.listener import Listener
+from fairlane.worker.patience import Patience
+from fairlane.worker.preparer import Preparer
+from fairlane.worker.reporter import Reporter, Voice
+from fairlane.worker.results import check, scrub_for
+from fairlane.worker.runner import Runner
+from fairlane.worker.slots import Slots
+
+log = logging.getLogger("fairlane.worker")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """What a worker is asked to do, in every life."""
+
+    app: Fairlane
+    url: str
+    queues: dict[str, int]
+    name: str
+    lease_seconds: float = 15
+    poll_seconds: float = 1
+    grace_seconds: float = 30
+    keep_house: bool = True
+
+    @property
+    def slots(self) -> int:
+        return sum(self.queues.values())
+
+
+class Life:
+    """The parts of a worker, held together until it is told to stop or loses its lease."""
+
+    def __init__(
+        self,
+        terms: Terms,
+        connections: asyncpg.Pool,
+        for_tasks: asyncpg.Pool,
+    ) -> None:
+        self.terms = terms
+        self.id: UUID = uuid4()
+        self.registered = False
+        self._pool = connections
+        self._for_tasks = for_tasks
+        # A life's own: a call that waits for a thread must not begin in the next one.
+        self._threads = ThreadPoolExecutor(max(1, terms.slots), thread_name_prefix="fairlane-task")
+        self._executors = Executors(terms.app, terms.url, self._threads)
+        self.slots = Slots(terms.queues)
+        self.finisher = Finisher(self.id, self.send, self._released)
+        self.claimer = Claimer(
+            self.id,
+            self.slots,
+            self.send,
+            self._start,
+            poll=terms.poll_seconds,
+            congested=lambda: self.finisher.is_behind,
+        )
+        self.preparer = Preparer(self.id, self.send, self._executors.accept)
+        self.reporter = Reporter(self.id, self.send, scrub_for)
+        self.runner = Runner(self._executor, self._context, self._prepare, self._ended, check)
+        self.listener = Listener(terms.url, self.id, work=self._on_doorbell, asked=self._on_asked)
+        self.keeper = Keeper(self.id, self.send)
+        self.lease = Lease(
+            terms.url,
+            self.id,
+            terms.lease_seconds,
+            on_beat=self.on_beat,
+            on_lost=self._on_lost,
+            fence=self._fence,
+        )
+        self._lost = asyncio.Event()
+        self.changed = asyncio.Event()  # an attempt has ended
+        self._closing: set[asyncio.Task[None]] = set()
+        self._returning: asyncio.Task[None] | None = None
+
+    async def send(self, call: Call) -> list[Record]:
+        async with self._pool.acquire() as connection:
+            return await send(connection, call)
+
+    async def register(self) -> None:
+        terms = self.terms
+        await terms.app.register_through(self.send)
+        await self.send(
+            calls.register_worker(
+                self.id,
+                terms.name,
+                terms.queues,
+                hostname=socket.gethostname(),
+                pid=os.getpid(),
+                version=version("fairlane"),
+                lease_seconds=terms.lease_seconds,
+                metadata={"definitions": sorted({task.key for task in terms.app.tasks.values()})},
+            )
+        )
+        self.registered = True
+
+    async def run(self, stopping: asyncio.Event, ready: asyncio.Event) -> None:
+        """Until told to stop, or until the lease is lost."""
+        self.lease.start()
+        log.info("worker %s (%s) serves %s", self.terms.name, self.id, self.terms.queues)
+        claiming = [asyncio.create_task(self._part(self.claimer.run()))]
+        working = [asyncio.create_task(self._part(part)) for part in self.parts()]
+        if await is_pooled(self.terms.url):
+            log.info("a pooler is in the way, which passes no notifications on: polling")
+        else:
+            working.append(asyncio.create_task(self._part(self.listener.run())))
+        if self.terms.keep_house:
+            working.append(asyncio.create_task(self._part(self.keeper.run())))
+        ready.set()
+        try:
+            await _first(stopping, self._lost)
+            await _cancel(claiming)
+            if not self._lost.is_set():
+                await self._wind_down()
+        finally:
+            await _cancel([*claiming, *working, *self._closing])
+            await self.lease.stop()
+            await self.close()
+
+    def parts(self) -> list[Coroutine[Any, Any, None]]:
+        """What carries a claimed job to its end, each in a task of its own."""
+        return [self.preparer.run(), self.reporter.run(), self.finisher.run()]
+
+    async def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        await self._executors.close()
+
+    async def _part(self, running: Any) -> None:
+        """A part that fails for good ends the life it belongs to: the next one starts clean."""
+        try:
+            await running
+        except LeaseLost:
+            log.error("worker %s: the lease is lost, stopping its jobs", self.id)
+            self._on_lost()
+        except Exception:
+            log.exception("a part of the worker failed; it starts over")
+            self._on_lost()
+
+    async def _wind_down(self) -> None:
+        """Finish within the grace, keeping the lease all the while; hand the rest back."""
+        log.info("stopping: %d jobs still run", len(self.runner.running))
+        self.lease.drain()
+        await self.quiet(self.terms.grace_seconds)
+        if self.runner.running:
+            log.warning("%d jobs go back to their lanes unfinished", len(self.runner.running))
+            self.runner.stop_all(Stop.SHUTDOWN)
+            await self.quiet(5)
+        with suppress(TimeoutError, LeaseLost):
+            async with asyncio.timeout(10):
+                await self.finisher.written()
+                self.lease.let_go()
+                await self._sign_off()
+
+    async def quiet(self, seconds: float) -> None:
+        """Wait until nothing runs and nothing is left to say, but not longer than this."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self.runner.running or self._closing:
+                    self.changed.clear()
+                    await self.changed.wait()
+
+    async def _sign_off(self) -> None:
+        patience = Patience()
+        while True:
+            try:
+                await self.send(calls.stop_worker(self.id))
+                return
+            except patience.passing as error:
+                log.warning("signing off waits for the database: %s", error)
+                await patience.wait()
+
+    # What the parts tell each other.
+
+    def _start(self, attempt: Attempt) -> None:
+        self.preparer.know(attempt)
+        self.runner.start(attempt)
+
+    def _ended(self, attempt: Attempt, outcome: Outcome | None) -> None:
+        if outcome is not None and self.reporter.has(attempt):
+            # Once the outcome is written, the attempt has no say any more.
+            closing = asyncio.create_task(self._close(attempt, outcome))
+            self._closing.add(closing)
+            closing.add_done_callback(self._closed)
+        else:
+            self._record(attempt, outcome)
+
+    async def _close(self, attempt: Attempt, outcome: Outcome) -> None:
+        await self.reporter.flush(attempt)
+        self._record(attempt, outcome)
+
+    def _closed(self, closing: "asyncio.Task[None]") -> None:
+        self._closing.discard(closing)
+        self.changed.set()
+
+    def _record(self, attempt: Attempt, outcome: Outcome | None) -> None:
+        self.slots.give_back(attempt.queue)
+        if isinstance(outcome, Reused):
+            log.info("%s: answered by the result of %s", attempt, outcome.earlier)
+        elif outcome is not None:
+            self.finisher.record(attempt, outcome)
+        self.changed.set()
+        self.claimer.wake()
+
+    def _released(self, count: int) -> None:
+        # A slot in the database came free as well: lanes that waited at a gate may be ready.
+        self.claimer.wake()
+
+    def _on_doorbell(self, queue: str) -> None:
+        if queue in self.terms.queues:
+            self.claimer.wake()
+
+    def _on_asked(self) -> None:
+        self.lease.beat_now()
+
+    def on_beat(self, rows: list[Record]) -> None:
+        """Stop what was canceled and what is no longer ours; give back what is ours unknown."""
+        held = {(row["job_id"], row["attempt"]): row["cancel_requested"] for row in rows}
+        for key, attempt in list(self.runner.running.items()):
+            if key not in held:
+                # Claimed after the beat was sent, perhaps: only what was missing twice is gone.
+                if attempt.missed:
+                    self.runner.stop(attempt, Stop.LEASE_LOST)
+                attempt.missed = True
+            else:
+                attempt.missed = False
+                if held[key]:
+                    self.runner.stop(attempt, Stop.CANCEL)
+        self._give_back(set(held))
+
+    def _give_back(self, held: set[tuple[UUID, int]]) -> None:
+        """A claim whose answer was lost leaves jobs that nobody runs. While a claim, or an outcome,
+        is on its way, nobody can tell; what has just ended here is refused by its attempt."""
+        if self.claimer.asking or self._closing or self._lost.is_set():
+            return
+        unknown = held - set(self.runner.running) - self.finisher.holds()
+        if unknown and (self._returning is None or self._returning.done()):
+            self._returning = asyncio.create_task(self._hand_back(sorted(unknown)))
+
+    async def _hand_back(self, unknown: list[tuple[UUID, int]]) -> None:
+        ids, attempts = [each for each, _ in unknown], [each for _, each in unknown]
+        with suppress(LeaseLost, *Patience.passing):
+            count = (await self.send(calls.hand_back(self.id, ids, attempts)))[0][0]
+            if count:
+                log.warning("%d jobs were claimed by a call whose answer was lost", count)
+
+    def _on_lost(self) -> None:
+        self._lost.set()
+        self.runner.stop_all(Stop.LEASE_LOST)
+
+    def _fence(self) -> None:
+        """From the lease's thread: the loop may be blocked, the children must go all the same."""
+        for attempt in list(self.runner.running.values()):
+            for pid in list(attempt.pids):
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGQUIT)  # the guard kills all that is under it
+
+    # What the runner asks for.
+
+    async def _prepare(self, attempt: Attempt) -> Outcome | None:
+        await self.preparer.fetch_definition(attempt)
+        if not self._executors.knows(attempt):
+            return Bounced()
+        await self._executors.load(attempt)
+        return await self.preparer.prepare(attempt)
+
+    def _executor(self, attempt: Attempt) -> Executor | None:
+        return self._executors.of(attempt)
+
+    def _context(self, attempt: Attempt) -> JobContext:
+        return JobContext.of(attempt, self._for_tasks.acquire, Voice(self.reporter, attempt))
+
+
+async def _first(*signs: asyncio.Event) -> None:
+    waits = [asyncio.ensure_future(sign.wait()) for sign in signs]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
+
+
+async def _cancel(tasks: "list[asyncio.Task[None]]") -> None:
+    """Until they have ended: a library may swallow one cancel."""
+    while left := [task for task in tasks if not task.done()]:
+        for task in left:
+            task.cancel()
+        await asyncio.wait(left, timeout=1)

@@ -1,0 +1,131 @@
+"""Makes claimed jobs ready to run: definition, payload, inputs, and what is known already."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+from uuid import UUID
+
+from fairlane import schemas
+from fairlane.core import calls, json
+from fairlane.core.calls import Call
+from fairlane.core.connect import Record
+from fairlane.definitions.definition import Definition
+from fairlane.errors import LeaseLost, PayloadInvalid
+from fairlane.executors.function import unfit
+from fairlane.outcome import Outcome, Reused
+from fairlane.worker.attempt import Attempt
+from fairlane.worker.patience import Patience
+
+log = logging.getLogger("fairlane.worker")
+
+Send = Callable[[Call], Awaitable[list[Record]]]
+Accept = Callable[[Attempt], dict[str, Any]]
+
+
+class Preparer:
+    """Most jobs need nothing: their definition is known here, and who enqueued them validated the
+    payload. What came in by SQL is validated, completed and hashed; what may reuse a result looks
+    for one."""
+
+    def __init__(self, worker: UUID, send: Send, accept: Accept) -> None:
+        self.worker = worker
+        self._send = send
+        self._accept = accept
+        self._definitions: dict[UUID, Definition] = {}
+        self._asked_for: dict[tuple[UUID, int], asyncio.Future[Definition | None]] = {}
+        self._waiting: list[tuple[Attempt, asyncio.Future[UUID | None]]] = []
+        self._some = asyncio.Event()
+
+    def know(self, attempt: Attempt) -> None:
+        """Give the attempt its definition if it is known here as it is now."""
+        known = self._definitions.get(attempt.definition_id)
+        if known is not None and known.revision == attempt.revision:
+            attempt.definition = known
+
+    async def fetch_definition(self, attempt: Attempt) -> None:
+        """The definition as it is now. Many jobs of one kind come together: one asks for all."""
+        if attempt.definition is not None:
+            return
+        wanted = (attempt.definition_id, attempt.revision)
+        if (asked := self._asked_for.get(wanted)) is None:
+            asked = asyncio.ensure_future(self._definition(attempt.definition_id))
+            self._asked_for[wanted] = asked
+            asked.add_done_callback(lambda _: self._asked_for.pop(wanted, None))
+        found = await asyncio.shield(asked)
+        if found is None:
+            raise LeaseLost(f"{attempt}: its definition is gone; it is not run")
+        attempt.definition = self._definitions[attempt.definition_id] = found
+
+    async def _definition(self, definition_id: UUID) -> Definition | None:
+        rows = await self._persist(calls.definition(definition_id))
+        return Definition.of(rows[0]) if rows else None
+
+    async def prepare(self, attempt: Attempt) -> Outcome | None:
+        """What ends the attempt before it has begun, or nothing."""
+        if attempt.payload is None:
+            await self._fetch_payload(attempt)
+        if attempt.inputs_hash is None:
+            try:
+                attempt.payload = self._accept(attempt)
+            except PayloadInvalid as error:
+                return unfit(error)
+            attempt.inputs_hash = schemas.inputs_hash(attempt.key, attempt.version, attempt.payload)
+            attempt.completed = True
+        elif not attempt.reuse:
+            return None
+        earlier = await self._asked(attempt)
+        return None if earlier is None else Reused(earlier)
+
+    async def run(self) -> None:
+        """While one batch travels, the next fills up."""
+        while True:
+            await self._some.wait()
+            self._some.clear()
+            batch, self._waiting = self._waiting, []
+            await self._write(batch)
+
+    async def _asked(self, attempt: Attempt) -> UUID | None:
+        answer: asyncio.Future[UUID | None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((attempt, answer))
+        self._some.set()
+        return await answer
+
+    async def _write(self, batch: list[tuple[Attempt, "asyncio.Future[UUID | None]"]]) -> None:
+        try:
+            rows = await self._persist(
+                calls.prepare(
+                    self.worker,
+                    [attempt.job_id for attempt, _ in batch],
+                    [attempt.attempt for attempt, _ in batch],
+                    [
+                        json.dumps(attempt.payload) if attempt.completed else None
+                        for attempt, _ in batch
+                    ],
+                    [attempt.inputs_hash for attempt, _ in batch],
+                )
+            )
+        except Exception as error:
+            for _, answer in batch:
+                if not answer.done():
+                    answer.set_exception(error)
+            return
+        reused = {row["job_id"]: row["reused_from"] for row in rows}
+        for attempt, answer in batch:
+            if not answer.done():
+                answer.set_result(reused.get(attempt.job_id))
+
+    async def _persist(self, call: Call) -> list[Record]:
+        patience = Patience()
+        while True:
+            try:
+                return await self._send(call)
+            except patience.passing as error:
+                log.warning("claimed jobs wait for the database: %s", error)
+                await patience.wait()
+
+    async def _fetch_payload(self, attempt: Attempt) -> None:
+        rows = await self._persist(calls.payload(self.worker, attempt.job_id, attempt.attempt))
+        if not rows:
+            raise LeaseLost(f"{attempt} is no longer this worker's; it is not run")
+        attempt.payload = json.loads(rows[0][0])

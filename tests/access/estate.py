@@ -1,0 +1,94 @@
+"""Two tenants with a canary in everything they have, and whoever may look."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from uuid import UUID
+
+from fairlane.access import tokens
+from fairlane.access.principal import Principal
+from fairlane.access.roles import Role
+from fairlane.core import calls
+from fairlane.ids import uuid7
+from support.core import Core
+
+TENANTS = ("acme", "globex")
+# No part of one is in the other.
+CANARIES = {"acme": "tweet-of-acme", "globex": "tweet-of-globex"}
+
+# What a job of each tenant is found in; the canary is in every one of them.
+HOLDING = frozenset(
+    {"job", "dead_letter", "history", "attempt", "log_line", "output", "lane", "gate", "arrival"}
+    | {"audit", "tenant", "token", "jobs", "dead_letters", "attempts", "tenants", "tokens"}
+)
+
+
+@dataclass(frozen=True)
+class Estate:
+    """What there is, by tenant."""
+
+    ids: dict[str, UUID]
+    queued: dict[str, UUID]
+    dead: dict[str, UUID]
+    done: dict[str, UUID]
+    token: dict[str, str]
+
+    def principal(self, tenant: str, role: Role = Role.ADMIN) -> Principal:
+        return Principal(f"{role}@{tenant}", role, tenant, self.ids[tenant])
+
+
+OPERATOR = Principal("the operator", Role.OPERATOR)
+WORKER = Principal("a worker", Role.WORKER)
+
+
+async def an_estate(core: Core) -> Estate:
+    """Every table that holds a tenant's things holds some of each tenant's."""
+    estate = Estate({}, {}, {}, {}, {})
+    await core.a_definition("kind")
+    await core.a_definition("shared", max_running=1)
+    worker = await core.a_worker(1_000_000)
+    for tenant in TENANTS:
+        canary = CANARIES[tenant]
+        await core.send(calls.create_tenant(tenant, "pro", canary, {}))
+        estate.ids[tenant] = await core.one(
+            "select id from fairlane.tenant where slug = $1", tenant
+        )
+        asked = {
+            "payload": {"secret": canary},
+            "concurrency_key": canary,
+            "correlation_id": canary,
+            "created_by": canary,
+        }
+        estate.done[tenant] = await core.enqueue(tenant, "kind", **asked)
+        await core.finish(await core.claim_one(worker), result={"result": canary})
+        estate.dead[tenant] = await core.enqueue(tenant, "kind", max_attempts=1, **asked)
+        lease = await core.claim_one(worker)
+        said = {
+            "job_id": lease.job_id,
+            "attempt": lease.attempt,
+            "phase": canary,
+            "lines": [{"level": "info", "message": canary}],
+            "output": {"stdout": {"tail": canary, "bytes": 9}},
+        }
+        await core.send(calls.report(worker, [said]))
+        await core.fail(lease, error={"type": "Oops", "message": canary})
+        await core.enqueue(tenant, "kind", max_attempts=2, **asked)
+        await core.fail(await core.claim_one(worker), error={"type": "Oops", "message": canary})
+        await core.cancel(await core.enqueue(tenant, "kind", **asked), reason=canary)
+        made = await tokens.create(core.conn, Role.ADMIN, tenant=tenant, name=canary)
+        estate.token[tenant] = made.id
+    for tenant in TENANTS:
+        # Not swept any more: their arrivals stay.
+        estate.queued[tenant] = await core.enqueue(
+            tenant, "kind", **{**asked_by(tenant), "id": uuid7(), "resend": False}
+        )
+    await tokens.create(core.conn, Role.OPERATOR, name="of nobody")
+    return estate
+
+
+def asked_by(tenant: str) -> dict[str, object]:
+    canary = CANARIES[tenant]
+    return {"payload": {"secret": canary}, "concurrency_key": canary, "correlation_id": canary}
+
+
+def now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,60 @@
+"""Views show their reader's rows: by `security_invoker`, and by a guard where there is none yet."""
+
+import pytest
+
+from access.estate import CANARIES, OPERATOR, TENANTS, WORKER, Estate
+from fairlane.access.acting import Database
+from support.core import Core
+
+VIEWS = (
+    "jobs",
+    "dead_letters",
+    "attempts",
+    "workers",
+    "queues",
+    "tenants",
+    "lane_counts",
+    "tokens",
+)
+
+
+async def test_every_view_that_may_be_read_reads_as_its_reader(core: Core) -> None:
+    rows = await core.fetch(
+        """
+        select relname::text as name, reloptions
+          from pg_class
+         where relnamespace = 'fairlane'::regnamespace and relkind = 'v'
+           and has_table_privilege('fairlane_server', oid, 'select')
+        """
+    )
+    assert {row["name"] for row in rows} == set(VIEWS)
+    assert all("security_invoker=true" in row["reloptions"] for row in rows)
+
+
+@pytest.fixture
+async def old(core: Core) -> None:
+    """The views as they are on PostgreSQL 14."""
+    for view in VIEWS:
+        await core.conn.execute(f"alter view fairlane.{view} reset (security_invoker)")
+        await core.fetch("select fairlane.guard_view($1, false)", view)
+
+
+@pytest.mark.usefixtures("old")
+async def test_a_guarded_view_shows_its_readers_rows(
+    straight: Database, estate: Estate, core: Core
+) -> None:
+    for view in VIEWS:
+        for tenant in TENANTS:
+            (other,) = set(TENANTS) - {tenant}
+            async with straight.acting(estate.principal(tenant)) as connection:
+                text = str(await connection.fetch(f"select * from fairlane.{view}"))
+            assert CANARIES[other] not in text, view
+            assert str(estate.ids[other]) not in text, view
+        async with straight.acting(WORKER) as connection:
+            assert await connection.fetch(f"select * from fairlane.{view}") == [], view
+        everything = f"select * from fairlane.{view}"
+        async with straight.acting(OPERATOR) as connection:
+            assert len(await connection.fetch(everything)) == len(await core.fetch(everything))
+    async with straight.acting(estate.principal("acme")) as connection:
+        for view in ("jobs", "dead_letters", "attempts", "tenants", "tokens"):
+            assert await connection.fetch(f"select * from fairlane.{view}"), view

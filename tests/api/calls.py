@@ -1,0 +1,117 @@
+"""Every call of the document, with something to call it with."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from api.world import World
+from fairlane.access import tokens
+from fairlane.access.roles import Role
+from fairlane.api.app import asgi
+from fairlane.config import Settings
+
+PREFIX = "/api/v1"
+ROLES = ("viewer", "member", "admin", "operator", "worker")
+UNKNOWN = "0197b0a4-0c5e-7c3a-9d53-3f0e6a1b2c4d"
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One call, and the rule that it states of itself."""
+
+    method: str
+    path: str
+    document: dict[str, Any]
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+    @property
+    def role(self) -> str:
+        role = self.document["x-fairlane-role"]
+        assert role in ROLES, f"{self} says of no role that it may call it"
+        return str(role)
+
+    @property
+    def of_tenant(self) -> bool:
+        return bool(self.document["x-fairlane-tenant"])
+
+    @property
+    def allowed(self) -> set[str]:
+        """The roles that may, by the order of the contract."""
+        if self.role == "worker":
+            return {"worker", "operator"}
+        order = ("viewer", "member", "admin", "operator")
+        return set(order[order.index(self.role) :])
+
+    @property
+    def body(self) -> Any:
+        """Something that passes, where the call takes a body."""
+        return BODIES.get((self.method, self.path.removeprefix(PREFIX)), lambda: None)()
+
+    def url(self, target: str | None) -> str:
+        """The path below /api/v1, about `target`."""
+        path = self.path.removeprefix(PREFIX)
+        if "{" not in path:
+            return path
+        assert target is not None, f"{self} needs something to be called about"
+        return path[: path.index("{")] + target + path[path.index("}") + 1 :]
+
+
+def document() -> dict[str, Any]:
+    return asgi("postgresql://nowhere/none", settings=Settings()).openapi()
+
+
+def operations() -> Iterator[Operation]:
+    for path, methods in document()["paths"].items():
+        for method, each in methods.items():
+            if path.startswith(PREFIX):
+                yield Operation(method.upper(), path, each)
+
+
+HELD = {"worker": "w1", "attempt": 1}
+BODIES: dict[tuple[str, str], Any] = {
+    ("POST", "/jobs"): lambda: {"definition_key": "a.task"},
+    ("POST", "/jobs/batch"): lambda: {"jobs": [{"definition_key": "a.task"}]},
+    ("POST", "/jobs/bulk"): lambda: {"action": "cancel", "filter": {"q": "none"}},
+    ("POST", "/dead-letters/bulk"): lambda: {"action": "ignore", "filter": {"queue": "none"}},
+    ("POST", "/tokens"): lambda: {"role": "viewer"},
+    ("POST", "/admin/tenants"): lambda: {"slug": f"t-{uuid4().hex}"},
+    ("PATCH", "/admin/tenants/{slug}"): lambda: {"weight": 2},
+    ("POST", "/admin/plans"): lambda: {"name": f"p-{uuid4().hex}"},
+    ("PATCH", "/admin/plans/{name}"): lambda: {"weight": 2},
+    ("POST", "/admin/queues"): lambda: {"name": f"q-{uuid4().hex}"},
+    ("PATCH", "/admin/queues/{name}"): lambda: {"slots": 2},
+    ("POST", "/admin/jobs/definitions"): lambda: {"key": f"k-{uuid4().hex}"},
+    ("PATCH", "/admin/jobs/definitions/{definition_id}"): lambda: {"description": "new"},
+    ("POST", "/worker/jobs/claim"): lambda: {"worker": "w1", "queues": {"bulk": 1}},
+    ("POST", "/worker/jobs/{job_id}/heartbeat"): lambda: HELD,
+    ("POST", "/worker/jobs/{job_id}/progress"): lambda: HELD,
+    ("POST", "/worker/jobs/{job_id}/complete"): lambda: HELD,
+    ("POST", "/worker/jobs/{job_id}/fail"): lambda: {**HELD, "error": {"message": "x"}},
+}
+
+
+async def target(world: World, operation: Operation, tenant: str) -> str | None:
+    """Something of a tenant's that a call can be about; of none, where the call is not."""
+    path = operation.path.removeprefix(PREFIX)
+    if "{" not in path:
+        return None
+    if path.startswith("/dead-letters"):
+        return await world.died(tenant, "a.task")
+    if path.startswith("/tokens"):
+        return (await tokens.create(world.core.conn, Role.VIEWER, tenant=tenant)).id
+    if path.startswith("/admin/jobs/definitions"):
+        return str(await world.core.one("select id from fairlane.definition limit 1"))
+    if path.startswith("/admin"):
+        return {"tenants": "acme", "plans": "pro", "queues": "default"}[path.split("/")[2]]
+    if path.endswith(("/retry", "/result")):
+        return await world.ended(tenant, "a.task")
+    if not path.startswith("/worker"):
+        return str(await world.core.enqueue(tenant, "a.task"))
+    job = str(await world.core.enqueue(tenant, "a.task", queue="bulk"))
+    claim = {"worker": "w1", "queues": {"bulk": 1}}
+    (held,) = (await world.worker.post("/worker/jobs/claim", claim)).json()["jobs"]
+    assert held["id"] == job
+    return job

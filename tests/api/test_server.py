@@ -1,0 +1,156 @@
+"""`fairlane server` and `fairlane up`: real processes on real sockets, and the router in another's
+application."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+from fastapi import FastAPI
+
+import fairlane
+from api.world import World
+from support.core import Core
+
+DEADLINE = 40.0
+
+
+class Running:
+    """A process, what it says, and where it listens."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self.process = process
+        self.said: list[str] = []
+        self._news = threading.Condition()
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            with self._news:
+                self.said.append(line.rstrip())
+                self._news.notify_all()
+
+    def until(self, pattern: str) -> str:
+        deadline = time.monotonic() + DEADLINE
+        with self._news:
+            while True:
+                for line in self.said:
+                    if found := re.search(pattern, line):
+                        return found[1]
+                left = deadline - time.monotonic()
+                assert left > 0, f"no {pattern} in {self.said}"
+                self._news.wait(min(left, 1))
+                assert self.process.poll() is None or left > 39, self.said
+
+    def ready(self, address: str) -> None:
+        deadline = time.monotonic() + DEADLINE
+        while time.monotonic() < deadline:
+            try:
+                if httpx2.get(f"{address}/readyz", timeout=5).status_code == 200:
+                    return
+            except httpx2.TransportError:
+                pass
+            threading.Event().wait(0.05)
+        raise AssertionError(self.said)
+
+
+@contextmanager
+def running(folder: Path, *words: str, **environment: str) -> Iterator[Running]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "fairlane", *words],
+        cwd=folder,
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        yield Running(process)
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+@pytest.mark.parametrize("command", ["server", "up"])
+def test_it_serves_with_the_first_token_and_stops_in_good_order(
+    database: str, tmp_path: Path, command: str
+) -> None:
+    words = (command, "--port", "0")
+    with running(tmp_path, *words, FAIRLANE_DATABASE_URL=database) as server:
+        token = server.until(r"operator token, shown this once: (fl_\S+)")
+        address = server.until(r"(?:listening on|API:) (http://[0-9.:]+)")
+        server.ready(address)
+        as_operator = {"Authorization": f"Bearer {token}"}
+        me = httpx2.get(f"{address}/api/v1/me", headers=as_operator)
+        assert me.json()["role"] == "operator"
+        assert httpx2.get(f"{address}/api/v1/me").status_code == 401
+        assert httpx2.get(f"{address}/healthz").json() == {"status": "ok"}
+
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(DEADLINE) == 0
+
+    with running(tmp_path, *words, FAIRLANE_DATABASE_URL=database) as again:
+        again.until(r"(?:listening on|API:) (http://[0-9.:]+)")
+        assert not any("operator token" in line for line in again.said)
+
+
+def test_an_address_that_is_taken_is_refused(database: str, tmp_path: Path) -> None:
+    with running(tmp_path, "server", "--port", "0", FAIRLANE_DATABASE_URL=database) as first:
+        port = first.until(r"listening on http://127.0.0.1:([0-9]+)")
+        with running(tmp_path, "up", "--port", port, FAIRLANE_DATABASE_URL=database) as second:
+            assert second.process.wait(DEADLINE) == 1
+            second.until(r"(must be an address that is free)")
+
+
+async def test_it_is_not_ready_on_an_old_schema(world: World, core: Core) -> None:
+    assert (await world.http.get("/readyz")).status_code == 200
+
+    await core.fetch("delete from fairlane.migration where number = 2")
+
+    answer = await world.http.get("/readyz")
+    assert answer.status_code == 503
+    assert (await world.http.get("/healthz")).status_code == 200
+
+
+async def test_the_router_lives_in_another_application(database: str, world: World) -> None:
+    app = FastAPI()
+    app.include_router(fairlane.router(database))
+    member = await world.caller("member", "acme")
+    transport = httpx2.ASGITransport(app)
+    async with (
+        app.router.lifespan_context(app),
+        httpx2.AsyncClient(transport=transport, base_url="http://shop.test") as http,
+    ):
+        body = {"definition_key": "a.task"}
+        made = await http.post("/api/v1/jobs", json=body, headers=member.headers)
+        assert made.status_code == 202
+        refused = await http.get("/api/v1/jobs")
+        assert refused.status_code == 401
+        assert refused.headers["content-type"] == "application/problem+json"
+
+
+async def test_the_whole_api_is_mounted_under_a_path(database: str, world: World) -> None:
+    """Nobody runs the lifespan of an application that is mounted: the first call opens it."""
+    outer = FastAPI()
+    inner = fairlane.asgi(database)
+    outer.mount("/work", inner)
+    member = await world.caller("member", "acme")
+    transport = httpx2.ASGITransport(outer)
+    async with httpx2.AsyncClient(transport=transport, base_url="http://shop.test") as http:
+        answer = await http.get("/work/api/v1/jobs", headers=member.headers)
+        assert answer.json() == {"items": [], "next_cursor": None}
+        document = (await http.get("/work/openapi.json")).json()
+        assert document["servers"] == [{"url": "/work"}]
+        assert "https:" not in (await http.get("/work/docs")).text
+    await inner.state.fairlane.close()
