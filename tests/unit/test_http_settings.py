@@ -152,13 +152,6 @@ def test_settings_that_are_none(settings: Any) -> None:
         "https://app.example/?{payload.id}",
         "https://app.example/?{payload.id}=1",
         "https://app.example/?a=1&{payload.id}=1",
-        "https://127.0.0.1/",
-        "https://10.1.2.3/",
-        "https://169.254.169.254/latest/meta-data",
-        "https://[::1]/",
-        "https://[::ffff:8.8.8.8]/",
-        "https://[fd00:ec2::254]/",
-        "https://0.0.0.0/",
     ],
 )
 def test_a_url_that_no_call_is_made_to(url: str) -> None:
@@ -172,6 +165,7 @@ def test_a_url_that_no_call_is_made_to(url: str) -> None:
         ("HTTPS://App.Example:443/a", "https://app.example/a"),
         ("http://app.example:8080?a=1", "http://app.example:8080/?a=1"),
         ("https://8.8.8.8/", "https://8.8.8.8/"),
+        ("http://127.0.0.1:9/", "http://127.0.0.1:9/"),  # the call is refused, not the definition
         ("https://[2606:4700::1111]:8443/a%20b", "https://[2606:4700::1111]:8443/a%20b"),
         ("https://app.example/{payload.id}?{{", None),
         ("https://a_b.example/x-{payload.id}.json", "https://a_b.example/x-7%2F.json"),

@@ -11,7 +11,6 @@ from fairlane.errors import DefinitionInvalid, Fault, PayloadInvalid
 from fairlane.executors.http import names
 from fairlane.executors.http.body import BodyTemplate
 from fairlane.executors.http.headers import HeaderTemplate, fault_in_name
-from fairlane.executors.http.reach import Reach
 from fairlane.executors.http.refusal import CallRefused
 from fairlane.executors.http.url import UrlInvalid, UrlTemplate
 from fairlane.executors.template import TemplateInvalid
@@ -74,7 +73,7 @@ class _Reader:
         allow_private = self._boolean("allow_private")
         return {
             "method": method,
-            "url": self._url(allow_private=allow_private),
+            "url": self._url(),
             "headers": self._headers(),
             "body": self._body(method),
             "sign_with": self._sign_with(),
@@ -93,7 +92,7 @@ class _Reader:
             return "POST"
         return method.upper()
 
-    def _url(self, *, allow_private: bool) -> UrlTemplate | None:
+    def _url(self) -> UrlTemplate | None:
         text = self._settings.get("url")
         if not isinstance(text, str):
             self._fault("/http/url", "must be a URL like https://app.example/solve")
@@ -105,9 +104,8 @@ class _Reader:
                 self._fault("/http/url", fault)
             return None
         self._check_names(url.names, "/http/url")
-        # What is plainly out of reach is said now rather than at the first job.
-        if url.address and (why := Reach(allow_private).refusal(str(url.address))):
-            self._fault("/http/url", why)
+        # Whether its address may be reached is for the moment of the call to say: one rule, and one
+        # place for it, whether the address is written out or hides behind a name.
         return url
 
     def _headers(self) -> tuple[HeaderTemplate, ...]:
