@@ -297,7 +297,7 @@ def test_a_schema_that_takes_less_is_told_with_what_becomes_of_waiting_jobs(
     answer = fairlane("definitions", "apply", a_file(anywhere, a_command(arg_schema=schema)))
 
     assert "note: the payload schema may refuse what it took before" in answer.out
-    assert "note: 2 jobs are waiting: each is validated again before it runs" in answer.out
+    assert "note: 2 jobs are waiting: each runs with the payload that was accepted" in answer.out
     schema = {**schema, "required": []}
     answer = fairlane("definitions", "apply", a_file(anywhere, a_command(arg_schema=schema)))
     assert "note" not in answer.out

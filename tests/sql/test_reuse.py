@@ -167,3 +167,24 @@ async def test_a_job_that_is_no_longer_held_is_not_prepared(core: Core) -> None:
 
     row = (await core.fetch("select status, payload, inputs_hash from fairlane.job"))[0]
     assert tuple(row) == ("queued", "{}", None)
+
+
+async def test_a_replay_with_other_inputs_is_other_work(core: Core) -> None:
+    """The job kept the hash of what it had been: reuse and joining answered with the wrong one."""
+    tenant = await core.a_tenant()
+    definition = await core.a_definition(reuse=True, single_flight=True, max_attempts=1)
+    job = await core.enqueue(tenant, definition, inputs_hash=HASH)
+    worker = await core.a_worker()
+    await core.fail(await core.claim_one(worker))
+
+    await core.send(calls.replay(job, {"other": True}, inputs_hash=OTHER))
+
+    live = await core.ask(tenant, definition, inputs_hash=OTHER)
+    assert (live["id"], live["deduplicated"]) == (job, True)
+    assert not (await core.ask(tenant, definition, inputs_hash=HASH))["deduplicated"]
+
+    lease = await core.claim_one(worker)
+    assert lease.job_id == job
+    await core.fail(lease)
+    hashes = await core.fetch("select inputs_hash from fairlane.dead_letter where id = $1", job)
+    assert [row[0] for row in hashes] == [OTHER]

@@ -178,6 +178,7 @@ async def resume(db: Session, /, key: str, version: str | None, as_json: bool) -
 async def history(db: Session, /, key: str, limit: int, as_json: bool) -> None:
     """Show who changed a definition, and what."""
     from fairlane.cli.shapes import page
+    from fairlane.errors import DefinitionNotFound
 
     rows = await db.fetch(
         "select at, actor, action, target as key, detail from fairlane.audit"
@@ -185,6 +186,8 @@ async def history(db: Session, /, key: str, limit: int, as_json: bool) -> None:
         key,
         limit,
     )
+    if not rows:
+        raise DefinitionNotFound(f'no change of a definition "{key}" is known')
     if as_json:
         print_json(page(rows))
         return
@@ -200,7 +203,7 @@ async def history(db: Session, /, key: str, limit: int, as_json: bool) -> None:
             ]
             for row in rows
         ],
-        empty=f'no change of a definition "{key}" is known',
+        empty="",
     )
 
 

@@ -73,6 +73,13 @@ async def enqueue(
     (answer,) = await db.change(calls.enqueue([request]))
     if answer["warning"]:
         click.echo(f"fairlane: warning: {answer['warning']}", err=True)
+    if answer["reused"] or answer["deduplicated"]:
+        why = (
+            "has succeeded with the same inputs"
+            if answer["reused"]
+            else "is live and does the same"
+        )
+        click.echo(f"job {answer['id']} {why}: no new one was made", err=True)
     if not as_json:
         # At once, also when we go on to wait: a script may want to look at the job meanwhile.
         click.echo(answer["id"])

@@ -79,7 +79,7 @@ def _ending(job: Job) -> str:
     if job.started_at and job.finished_at:
         took = f" in {(job.finished_at - job.started_at).total_seconds():.1f} s"
     if job.status is JobStatus.SUCCEEDED:
-        return f"{words}{took}"
+        return f"{words}{took}" if job.result is None else f"{words}{took}: {clean(job.result)}"
     reason = gist(job.last_error)
     if job.status is JobStatus.SUCCEEDED_WITH_ERRORS:
         reason = f"{len(job.errors or [])} of its items failed"

@@ -60,8 +60,8 @@ async def _warnings(connection: Connection, old: Definition, new: Definition) ->
         )
         if waiting:
             warnings.append(
-                f"{waiting} waiting: each is validated again before it runs, and one that no "
-                "longer fits goes to the dead letters"
+                f"{waiting} waiting: each runs with the payload that was accepted; a python task "
+                "that can no longer read it leaves it to the dead letters"
             )
     if old.queue != new.queue and waiting:
         warnings.append(f'{waiting} waiting in queue "{old.queue}": the new queue is for new jobs')

@@ -21,7 +21,7 @@ class CheckedResolver(AbstractResolver):
         refusals = [self._reach.refusal(one["host"]) for one in found]
         within = [one for one, why in zip(found, refusals, strict=True) if why is None]
         if refusals and refusals[0] is not None and not within:
-            raise AddressRefused(f"{host} is at {refusals[0]}")
+            raise AddressRefused(f"{host}: {refusals[0]}")
         return within
 
     async def close(self) -> None:

@@ -19,7 +19,7 @@ begin
   end if;
   perform fairlane.note_attempt(v_job, 'bounced', null, v_now);
   return fairlane.put_back(
-    v_job, v_now + make_interval(secs => least(30, power(2, least(v_job.forgiven, 10)))),
+    v_job, v_now + make_interval(secs => least(30, 0.25 * power(2, least(v_job.forgiven, 10)))),
     null, 1);
 end
 $$;

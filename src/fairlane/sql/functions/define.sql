@@ -34,9 +34,11 @@ begin
     select jsonb_object_agg(name, value) into v_item
       from jsonb_each(v_item) as f (name, value)
      where value <> 'null';
-    if v_item ->> 'key' is null then
-      raise exception using errcode = 'LN110', message =
-        'a definition needs a key: letters, digits and . _ : / -';
+    if v_item ->> 'key' is null
+       or v_item ->> 'key' !~ '^[A-Za-z0-9][A-Za-z0-9._:/-]{0,198}$' then
+      raise exception using errcode = 'LN110', message = format(
+        'a definition needs a key of letters, digits and . _ : / -%s',
+        ', not "' || fairlane.shown(v_item ->> 'key') || '"');
     end if;
     key := v_item ->> 'key';
     version := coalesce(v_item ->> 'version', '1');

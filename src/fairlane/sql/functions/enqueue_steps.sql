@@ -153,8 +153,9 @@ language plpgsql immutable
 as $$
 begin
   raise exception using errcode = 'LN103', message = format(
-    'definition "%s" version %s is not active%s; activate it, or name an active version',
-    refuse_inactive.definition, refuse_inactive.version, refuse_inactive.which);
+    'definition "%1$s" version %2$s is not active%3$s; activate it with: fairlane definitions resume '
+    '%1$s --version %2$s', refuse_inactive.definition, refuse_inactive.version,
+    refuse_inactive.which);
 end
 $$;
 

@@ -258,6 +258,7 @@ begin
      coalesce(bury.error, held.last_error))
   on conflict (id) do update            -- it was replayed and died again; notes are kept
      set status = 'pending', reason = excluded.reason, payload = excluded.payload,
+         inputs_hash = excluded.inputs_hash, dedupe_key = excluded.dedupe_key,
          queued_at = excluded.queued_at, started_at = excluded.started_at,
          died_at = excluded.died_at, attempt = excluded.attempt, forgiven = excluded.forgiven,
          lost = excluded.lost, max_attempts = excluded.max_attempts,

@@ -15,6 +15,7 @@ declare
   v_now  timestamptz := fairlane.clock();
   v_dead fairlane.dead_letter;
   v_payload jsonb;
+  v_key  text;
   v_lane uuid;
   v_own  uuid;
   v_live uuid;
@@ -27,6 +28,10 @@ begin
   end if;
   v_payload := coalesce(fairlane.unredacted(replay.payload, v_dead.payload), v_dead.payload);
   perform fairlane.check_payload(v_definition.key, v_payload, '');
+  -- Other inputs are other work: who joins it joins it by what it does now.
+  v_key := case when replay.payload is not null and v_dead.dedupe_key like 'inputs:%'
+                then 'inputs:' || replay.inputs_hash
+                else v_dead.dedupe_key end;
   v_own := case when v_definition.has_limits then v_definition.id end;
   v_lane := fairlane.id_of('lane', v_dead.queue, v_dead.tenant_id::text, v_own::text,
                            v_dead.concurrency_key);
@@ -40,7 +45,7 @@ begin
     (v_dead.id, v_dead.tenant_id, v_lane, v_dead.definition_id, v_dead.queue, 'queued',
      v_dead.priority, v_payload, v_now, v_dead.created_at, v_now,
      v_dead.attempt, v_dead.attempt, 0, v_dead.max_attempts, v_dead.source, v_dead.source_ref,
-     v_dead.dedupe_key, v_dead.concurrency_key, v_dead.correlation_id,
+     v_key, v_dead.concurrency_key, v_dead.correlation_id,
      case when replay.payload is null then v_dead.inputs_hash else replay.inputs_hash end,
      v_dead.retry_of,
      v_dead.replays + 1, v_dead.created_by, v_dead.last_error, v_definition.reuse)
@@ -49,7 +54,7 @@ begin
   if v_live is null then
     raise exception using errcode = 'LN003', message = format(
       'job %s cannot be replayed: another live job has its dedupe key "%s"; resolve it instead',
-      v_dead.id, v_dead.dedupe_key);
+      v_dead.id, v_key);
   end if;
   insert into fairlane.arrival (lane_id, queue, tenant_id, definition_id, concurrency_key, queued,
                                 scheduled, head_priority, head_id)

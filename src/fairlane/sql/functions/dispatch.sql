@@ -1,0 +1,202 @@
+-- Keeps what became of events and makes their jobs, in one transaction: a delivery is unique per event
+-- and trigger, so whoever comes second changes nothing. `item` of a delivery is the place of its job
+-- among `jobs`, from 1. Answers how many jobs there are now.
+create or replace function fairlane.dispatch(events bigint[], deliveries jsonb, jobs jsonb)
+returns int
+language plpgsql
+set plan_cache_mode = force_generic_plan
+as $$
+#variable_conflict use_column
+declare
+  v_now     timestamptz := fairlane.clock();
+  v_answers fairlane.enqueued[] := '{}';
+begin
+  if jsonb_array_length(dispatch.jobs) > 0 then
+    v_answers := array(select e from fairlane.enqueue_many(dispatch.jobs) e);
+  end if;
+  insert into fairlane.delivery (tenant_id, event_seq, trigger_id, status, job_id, error, delivered_at)
+  select d.tenant_id, d.event_seq, d.trigger_id,
+         case when a.deduplicated or a.reused then 'deduped' else d.status end,
+         coalesce(a.id, d.job_id), d.error, v_now
+    from jsonb_to_recordset(dispatch.deliveries) as d (
+           tenant_id uuid, event_seq bigint, trigger_id uuid, status text, job_id uuid, error jsonb,
+           item int)
+    left join unnest(v_answers) a on a.item = d.item;
+  delete from fairlane.emission where seq = any (dispatch.events);
+  return cardinality(v_answers);
+end
+$$;
+
+-- The same for the times of schedules; `plans` say when each trigger comes next. A firing is unique per
+-- trigger and time.
+create or replace function fairlane.fire(firings jsonb, jobs jsonb, plans jsonb)
+returns int
+language plpgsql
+as $$
+#variable_conflict use_column
+declare
+  v_now     timestamptz := fairlane.clock();
+  v_answers fairlane.enqueued[] := '{}';
+begin
+  if jsonb_array_length(fire.jobs) > 0 then
+    v_answers := array(select e from fairlane.enqueue_many(fire.jobs) e);
+  end if;
+  insert into fairlane.firing (tenant_id, trigger_id, scheduled_for, manual, status, job_id, missed,
+                               detail, error, fired_at)
+  select f.tenant_id, f.trigger_id, f.scheduled_for, coalesce(f.manual, false),
+         case when a.deduplicated or a.reused then 'deduped' else f.status end,
+         coalesce(a.id, f.job_id), coalesce(f.missed, 0), f.detail, f.error, v_now
+    from jsonb_to_recordset(fire.firings) as f (
+           tenant_id uuid, trigger_id uuid, scheduled_for timestamptz, manual boolean, status text,
+           job_id uuid, missed int, detail jsonb, error jsonb, item int)
+    left join unnest(v_answers) a on a.item = f.item;
+  update fairlane.trigger t
+     set next_at = p.next_at, due_at = p.due_at
+    from jsonb_to_recordset(fire.plans) as p (id uuid, next_at timestamptz, due_at timestamptz)
+   where t.id = p.id;
+  return cardinality(v_answers);
+end
+$$;
+
+-- Of these triggers and payloads, the first of each that has no job within its window gets the place;
+-- answers those that have one, with it. The rows are locked in the order of the keys, whatever order
+-- two who come together ask in.
+create or replace function fairlane.dedupe(items jsonb)
+returns table (trigger_id uuid, payload_hash text, job_id uuid)
+language plpgsql
+as $$
+#variable_conflict use_column
+declare
+  v_now timestamptz := fairlane.clock();
+begin
+  return query
+  with asked as materialized (
+    select i.tenant_id, i.trigger_id, i.payload_hash, i.job_id, i.seconds
+      from jsonb_to_recordset(dedupe.items) as i (
+             tenant_id uuid, trigger_id uuid, payload_hash text, job_id uuid, seconds int)
+     order by 1, 2, 3
+  ), placed as (
+    insert into fairlane.recent as r (tenant_id, trigger_id, payload_hash, job_id, made_at)
+    select a.tenant_id, a.trigger_id, a.payload_hash, a.job_id, v_now from asked a
+        on conflict (tenant_id, trigger_id, payload_hash) do update
+       set job_id = case when r.made_at + make_interval(secs => (
+                                select a.seconds from asked a
+                                 where (a.tenant_id, a.trigger_id, a.payload_hash)
+                                     = (r.tenant_id, r.trigger_id, r.payload_hash))) > v_now
+                         then r.job_id else excluded.job_id end,
+           made_at = case when r.made_at + make_interval(secs => (
+                                select a.seconds from asked a
+                                 where (a.tenant_id, a.trigger_id, a.payload_hash)
+                                     = (r.tenant_id, r.trigger_id, r.payload_hash))) > v_now
+                          then r.made_at else v_now end
+    returning r.tenant_id, r.trigger_id, r.payload_hash, r.job_id
+  )
+  select p.trigger_id, p.payload_hash, p.job_id
+    from placed p
+    join asked a using (tenant_id, trigger_id, payload_hash)
+   where p.job_id <> a.job_id;
+end
+$$;
+
+-- One process at a time schedules, for economy only: what is due is taken under locks, and what was
+-- made is unique. Answers whether `holder` leads now.
+create or replace function fairlane.lead_scheduling(holder uuid, seconds real default 2)
+returns boolean
+language plpgsql
+as $$
+#variable_conflict use_column
+declare
+  v_now timestamptz := fairlane.clock();
+begin
+  perform 1
+     from fairlane.scheduler
+    where holder = lead_scheduling.holder
+       or expires_at <= v_now
+      for no key update skip locked;
+  if not found then
+    return false;
+  end if;
+  update fairlane.scheduler
+     set holder = lead_scheduling.holder,
+         expires_at = v_now + make_interval(secs => lead_scheduling.seconds);
+  return true;
+end
+$$;
+
+-- Who schedules says how long it will wait, so that an event rings; answers whether it should not wait.
+create or replace function fairlane.await_events(seconds real)
+returns boolean
+language plpgsql
+as $$
+begin
+  update fairlane.scheduler
+     set waiting_until = fairlane.clock() + make_interval(secs => await_events.seconds);
+  return exists (select from fairlane.emission);
+end
+$$;
+
+-- Who leads hands over, on its way out.
+create or replace function fairlane.stop_scheduling(holder uuid)
+returns void
+language sql
+as $$
+  update fairlane.scheduler set holder = null, expires_at = '-infinity', waiting_until = '-infinity'
+   where holder = stop_scheduling.holder
+$$;
+
+-- The house's own work, by the name that a trigger has for it. Says what it did.
+create or replace function fairlane.run_chore(chore text)
+returns jsonb
+language plpgsql
+as $$
+begin
+  case run_chore.chore
+  when 'partitions' then
+    return jsonb_build_object('made', array(select fairlane.make_partitions()));
+  when 'retention' then
+    return jsonb_build_object('dropped', array(select fairlane.prune()),
+                              'events', fairlane.prune_events());
+  when 'keys' then
+    return jsonb_build_object('lanes', fairlane.prune_keys());
+  when 'books' then
+    return jsonb_build_object('miscounts', (select count(*) from fairlane.miscounts),
+                              'forgotten_lanes', (select count(*) from fairlane.forgotten_lanes));
+  else
+    raise exception using errcode = 'LN110', message = format(
+      'there is no chore "%s"', fairlane.shown(run_chore.chore));
+  end case;
+end
+$$;
+
+-- Takes away events, and what came of them and of schedules, past the longest retention of any plan, in
+-- a bounded step. An event that waits for its dispatch stays. Says how many events went.
+create or replace function fairlane.prune_events(most int default 50000)
+returns int
+language plpgsql
+as $$
+#variable_conflict use_column
+declare
+  v_oldest timestamptz := fairlane.clock()
+                          - make_interval(days => (select max(retention_days) from fairlane.plan));
+  v_events int;
+begin
+  delete from fairlane.event e
+   where e.ctid = any (array(select o.ctid from fairlane.event o
+                              where o.emitted_at < v_oldest
+                                and not exists (select from fairlane.emission m where m.seq = o.seq)
+                              order by o.emitted_at limit prune_events.most));
+  get diagnostics v_events = row_count;
+  delete from fairlane.delivery d
+   where d.ctid = any (array(select o.ctid from fairlane.delivery o where o.delivered_at < v_oldest
+                              order by o.delivered_at limit prune_events.most * 10));
+  delete from fairlane.firing f
+   where f.ctid = any (array(select o.ctid from fairlane.firing o where o.fired_at < v_oldest
+                              order by o.fired_at limit prune_events.most));
+  -- The longest window is a year and a day.
+  delete from fairlane.recent r
+   where r.ctid = any (array(select o.ctid from fairlane.recent o
+                              where o.made_at < fairlane.clock() - interval '367 days'
+                              limit prune_events.most));
+  return v_events;
+end
+$$;
