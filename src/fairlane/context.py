@@ -9,9 +9,12 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 from uuid import UUID
 
+from fairlane.redact import SPEAKING
+
 if TYPE_CHECKING:
     import asyncpg
 
+    from fairlane.redact import Redactor
     from fairlane.worker.attempt import Attempt
 
     Acquire = Callable[[], Any]
@@ -69,6 +72,7 @@ class JobContext:
 
     __slots__ = (
         "_acquire",
+        "_scrub",
         "_sink",
         "attempt",
         "canceled",
@@ -92,6 +96,7 @@ class JobContext:
         tenant_id: UUID | None = None,
         acquire: "Acquire | None" = None,
         sink: Sink | None = None,
+        scrub: "Callable[[], Redactor] | None" = None,
     ) -> None:
         self.tenant = tenant
         self.tenant_id = tenant_id
@@ -103,9 +108,16 @@ class JobContext:
         self.canceled = Flag()
         self._acquire = acquire
         self._sink = sink
+        self._scrub = scrub  # makes what takes this job's secrets out of a line
 
     @classmethod
-    def of(cls, attempt: "Attempt", acquire: "Acquire", sink: Sink | None = None) -> "JobContext":
+    def of(
+        cls,
+        attempt: "Attempt",
+        acquire: "Acquire",
+        sink: Sink | None = None,
+        scrub: "Callable[[], Redactor] | None" = None,
+    ) -> "JobContext":
         return cls(
             tenant=attempt.tenant,
             tenant_id=attempt.tenant_id,
@@ -116,6 +128,7 @@ class JobContext:
             deadline=attempt.started_at + timedelta(seconds=attempt.timeout),
             acquire=acquire,
             sink=sink,
+            scrub=scrub,
         )
 
     def log(self, message: str, *, level: str = "info", **fields: Any) -> None:
@@ -123,18 +136,23 @@ class JobContext:
         number = logging.getLevelNamesMapping()[level.upper()]
         if self._sink is not None:
             self._sink.line(_LEVELS.get(level.lower(), "error"), str(message), fields)
-        log.log(
-            number,
-            "%s",
-            message,
-            extra={
-                "job_id": str(self.job_id),
-                "tenant": self.tenant,
-                "attempt": self.attempt,
-                "correlation_id": self.correlation_id,
-                "fields": fields,
-            },
-        )
+        # A thread that the task has started does not know for whom it speaks.
+        before = SPEAKING.set(self._scrub)
+        try:
+            log.log(
+                number,
+                "%s",
+                message,
+                extra={
+                    "job_id": str(self.job_id),
+                    "tenant": self.tenant,
+                    "attempt": self.attempt,
+                    "correlation_id": self.correlation_id,
+                    "fields": fields,
+                },
+            )
+        finally:
+            SPEAKING.reset(before)
 
     def phase(self, name: str, **data: Any) -> None:
         """Say what the job does now; `data` stands in its log."""

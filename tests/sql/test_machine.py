@@ -291,7 +291,7 @@ class Machine(RuleBasedStateMachine):
             case _ if job.asked:
                 self.model.end(job, "canceled")
             case "bounce":
-                self.model.put_back(job, min(30, 2**job.forgiven), forgive=True)
+                self.model.put_back(job, min(30, 0.25 * 2**job.forgiven), forgive=True)
             case _:
                 self.model.put_back(job, seconds, forgive=True)
 

@@ -8,6 +8,7 @@ import pytest
 
 from fairlane.core import calls
 from support import truth
+from support.clock import Clock
 from support.core import Core, Lease
 from support.sessions import Session
 
@@ -133,13 +134,21 @@ async def test_a_worker_looks_again_just_before_it_runs(core: Core) -> None:
     await core.flood(tenant, definition, 3)  # by SQL: nobody has hashed them
     worker = await core.a_worker()
     first = await core.claim_one(worker)
-    assert await core.send(prepared([first], [HASH])) == []
+    assert [tuple(row) for row in await core.send(prepared([first], [HASH]))] == [
+        (first.job_id, None)
+    ]
     await core.finish(first, result={"made": "once"})
     second, third = await core.claim(worker, 2)
 
     ended = await core.send(prepared([second, third], [HASH, OTHER]))
 
-    assert [tuple(row) for row in ended] == [(second.job_id, first.job_id)]
+    assert {tuple(row) for row in ended} == {
+        (second.job_id, first.job_id),
+        (third.job_id, None),
+    }
+    # Its answer was lost, and it is asked again: what has ended is not named, and is not run.
+    again = await core.send(prepared([second, third], [HASH, OTHER]))
+    assert [tuple(row) for row in again] == [(third.job_id, None)]
     told = await core.fetch(
         "select status, result, reused_from, payload from fairlane.jobs where id = $1",
         second.job_id,
@@ -188,3 +197,30 @@ async def test_a_replay_with_other_inputs_is_other_work(core: Core) -> None:
     await core.fail(lease)
     hashes = await core.fetch("select inputs_hash from fairlane.dead_letter where id = $1", job)
     assert [row[0] for row in hashes] == [OTHER]
+
+
+async def test_nobody_joins_work_that_is_being_stopped(core: Core) -> None:
+    tenant, definition = await core.a_tenant(), await core.a_definition(single_flight=True)
+    job = await core.enqueue(tenant, definition, inputs_hash=HASH)
+    await core.claim_one(await core.a_worker())
+    assert await core.cancel(job) == "running"
+
+    again = await core.ask(tenant, definition, inputs_hash=HASH)
+
+    assert again["id"] != job
+    assert not again["deduplicated"]
+
+
+async def test_an_attempt_keeps_the_timeout_it_started_with(core: Core, clock: Clock) -> None:
+    """A shorter one made every running job stuck at once."""
+    tenant, definition = await core.a_tenant(), await core.a_definition(timeout_seconds=300)
+    await core.enqueue(tenant, definition)
+    await core.claim_one(await core.a_worker(lease_seconds=3600))
+    await core.fetch(
+        "select fairlane.set_definition($1, '1', '{\"timeout_seconds\": 2}')", definition
+    )
+
+    clock.advance(seconds=599)
+    assert await core.one("select fairlane.park_stuck()") == 0
+    clock.advance(seconds=2)
+    assert await core.one("select fairlane.park_stuck()") == 1

@@ -5,9 +5,11 @@ import logging
 import os
 import subprocess
 import sys
+import threading
 import time
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 from fairlane import Fail, Fairlane, JobContext, Snooze
 
@@ -160,6 +162,37 @@ def speaks_in_process(ctx: JobContext) -> str:
     ctx.log("from another process", row=7)
     ctx.progress(2, 2)
     return "said"
+
+
+class Speechless:
+    def __repr__(self) -> str:
+        raise RuntimeError("no words")
+
+
+@app.job("mumbles", max_attempts=1)
+async def mumbles(ctx: JobContext) -> str:
+    """Says what nobody can keep."""
+    deep: list[Any] = []
+    for _ in range(5000):
+        deep = [deep]
+    ctx.log("first", thing=Speechless())
+    ctx.log("second", deep=deep)
+    ctx.progress(1, 2, deep=deep)
+    ctx.output("stdout", b"bytes", 5)  # type: ignore[arg-type]
+    ctx.output("weird", "text", 5)  # type: ignore[arg-type]
+    return "said"
+
+
+@app.job("whispers_in_thread", max_attempts=1)
+async def whispers_in_thread(ctx: JobContext, password: str) -> None:
+    """A thread of its own speaks for the job."""
+    thread = threading.Thread(target=lambda: ctx.log(f"it is {password}"))
+    thread.start()
+    thread.join()
+
+
+@app.job("anything")
+async def anything(ctx: JobContext, **payload: Any) -> None: ...
 
 
 @app.job("tells_secrets", redact=["/key"], max_attempts=1)

@@ -679,6 +679,8 @@ async def test_what_a_receiver_sets_as_a_cookie_is_not_sent_again(
 
 # Whole: a worker with no app of its own, and jobs in the database.
 
+QUEUED = "select count(*) from fairlane.job where status = 'queued'"
+
 
 def defined(fleet: Fleet, server: AppServer, path: str, **fields: Any) -> str:
     """A definition that calls this path; its key."""
@@ -710,6 +712,20 @@ def test_a_job_whose_call_fails_once_succeeds_the_second_time(
     assert [seen.headers["fairlane-attempt"] for seen in (first, second)] == ["1", "2"]
     assert first.headers["x-correlation-id"] == "c-9"
     assert first.headers["webhook-signature"]
+
+
+def test_the_first_calls_of_a_worker_are_made_however_close_they_come(
+    fleet: Fleet, server: AppServer
+) -> None:
+    """While the library was loading, the next job found it missing and failed."""
+    key = defined(fleet, server, "/echo", max_attempts=1)
+    fleet.worker("default=8", app=None)
+    jobs = []
+    for _ in range(8):  # one after the other, while the first one loads what it needs
+        jobs.append(fleet.enqueue(key, '{"n": 1}'))
+        until(lambda: not fleet.ask(QUEUED), "it is claimed")
+    for job in jobs:
+        assert fleet.until_status(job, "succeeded", "failed", "dead_letter") == "succeeded"
 
 
 def test_a_job_whose_call_always_fails_ends_with_the_dead_letters(

@@ -9,8 +9,17 @@ from uuid import uuid4
 import pytest
 from psycopg.types.json import Jsonb
 
+from fairlane import Fairlane
 from fairlane.context import Flag, JobContext
+from fairlane.core import calls
+from fairlane.core.calls import Call
+from fairlane.core.connect import Record
 from fairlane.executors.base import failed
+from fairlane.redact import Redactor
+from fairlane.worker.listener import Listener
+from fairlane.worker.reporter import Reporter
+from fairlane.worker.worker import Worker
+from support.attempts import an_attempt
 from support.proxy import Cut, Proxy
 from support.workers import Fleet, until
 
@@ -88,6 +97,95 @@ def test_an_attempt_that_has_lost_its_lease_has_no_say(fleet: Fleet) -> None:
     assert fleet.ask("select count(*) from fairlane.log_line") == 2
 
 
+def test_words_that_cannot_be_kept_harm_nobody(fleet: Fleet) -> None:
+    """They ended the worker's life, with every other tenant's jobs in it."""
+    worker = fleet.worker("default=1")
+    fleet.until_status(fleet.enqueue("mumbles"), "succeeded")
+    fleet.until_status(fleet.enqueue("echo", tenant="globex"), "succeeded")
+    assert not worker.said("starts over")
+    assert fleet.ask("select count(*) from fairlane.worker") == 1
+    kept = fleet.ask("select array_agg(message order by seq) from fairlane.log_line")
+    assert kept == ["first", "second"]
+
+
+def test_a_thread_that_a_task_has_started_shows_no_secrets_either(fleet: Fleet) -> None:
+    worker = fleet.worker()
+    job = fleet.enqueue("whispers_in_thread", '{"password": "canary-5be2f0"}')
+    fleet.until_status(job, "succeeded")
+    worker.until_said("it is [redacted]")
+    assert not worker.said("canary-5be2f0")
+
+
+def test_a_payload_nested_too_deep_is_parked_and_harms_nobody(fleet: Fleet) -> None:
+    """By SQL it travels with the claim, and reading it ended every worker that claimed it."""
+    worker = fleet.worker()
+    other = fleet.enqueue("wait_for", tenant="globex")
+    until(lambda: fleet.runs(), "it runs")
+    job = fleet.enqueue("anything", '{"x": %s%s}' % ("[" * 1200, "]" * 1200))  # noqa: UP031
+    fleet.until_status(job, "dead_letter")
+    assert fleet.ask("select reason from fairlane.dead_letter where id = %s", job) == "invalid"
+    (fleet.folder / "open").touch()
+    fleet.until_status(other, "succeeded")
+    assert fleet.ask("select attempt from fairlane.jobs where id = %s", other) == 1
+    assert not worker.said("starts over")
+
+
+async def test_an_outcome_waits_for_words_that_travel() -> None:
+    """The last lines of a job were lost when its outcome overtook them."""
+    arrived, go = asyncio.Event(), asyncio.Event()
+
+    async def slow(call: Call) -> list[Record]:
+        arrived.set()
+        await go.wait()
+        return []
+
+    reporter = Reporter(uuid4(), slow, lambda _: Redactor())
+    attempt = an_attempt("speaks")
+    reporter.line(attempt, "info", "last words", {})
+    flushing = asyncio.create_task(reporter.flush())
+    await asyncio.wait_for(arrived.wait(), 5)
+    assert reporter.has(attempt)
+    go.set()
+    await flushing
+    assert not reporter.has(attempt)
+
+
+async def test_when_a_part_of_a_worker_fails_its_jobs_go_back_at_once(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They waited for the lease to end, and were charged an attempt each."""
+    app = Fairlane(database)
+    started, broken = asyncio.Event(), asyncio.Event()
+
+    @app.job("long")
+    async def long() -> None:
+        started.set()
+        await asyncio.Event().wait()
+
+    async def breaks(self: Listener) -> None:
+        if broken.is_set():
+            await asyncio.Event().wait()
+        await started.wait()
+        broken.set()
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(Listener, "run", breaks)
+    worker = Worker(app, database, {"default": 1}, lease_seconds=3600)
+    running = asyncio.create_task(worker.run())
+    async with app:
+        await worker.ready.wait()
+        await app.ask(calls.create_tenant("acme", "pro", "", {}))
+        job = await app.enqueue("long", tenant="acme")
+        await asyncio.wait_for(broken.wait(), 20)
+        started.clear()
+        await asyncio.wait_for(started.wait(), 20)  # in the next life
+        found = await app.get(job.id)
+        assert found.attempt_count == 1
+    worker.stop()
+    running.cancel()
+    await asyncio.wait([running], timeout=20)
+
+
 @pytest.mark.fault
 def test_jobs_of_a_claim_whose_answer_was_lost_go_back_at_once(fleet: Fleet) -> None:
     """They ran nowhere, on a worker that lived, until twice their timeout was over."""
@@ -156,9 +254,7 @@ def test_many_failures_are_written_together(fleet: Fleet) -> None:
 
 async def test_a_call_that_waits_for_a_thread_does_not_begin_once_it_is_stopped() -> None:
     """One pool served all lives of a worker: a call of a lost life began in the next."""
-    from fairlane import Fairlane
     from fairlane.executors.function import FunctionExecutor
-    from support.attempts import an_attempt
 
     app = Fairlane("postgresql://nowhere/none")
     begun: list[str] = []

@@ -26,8 +26,11 @@ class ConsoleLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         redactor = speaking()
         text = super().format(record)
-        fields: dict[str, Any] = redactor.value(getattr(record, "fields", None) or {})
-        text += "".join(f" {name}={value!r}" for name, value in fields.items())
+        try:
+            fields: dict[str, Any] = redactor.value(getattr(record, "fields", None) or {})
+            text += "".join(f" {name}={value!r}" for name, value in fields.items())
+        except Exception:  # nested without end, or with a __repr__ that raises
+            text += " (with fields that cannot be shown)"
         about = [str(value) for name in ABOUT[:2] if (value := getattr(record, name, None))]
         return redactor.text(f"{text} [{' '.join(about)}]" if about else text)
 
@@ -48,10 +51,17 @@ class JsonLines(logging.Formatter):
             line["exception"] = self.formatException(record.exc_info)
         try:
             return dumps(redactor.value(line))
-        except (TypeError, ValueError):
+        except Exception:
             # Otherwise logging would complain on stderr and quote the line as it was.
-            line["fields"] = repr(line.get("fields"))
+            line["fields"] = _as_text(line.get("fields"))
             return dumps(redactor.value(line))
+
+
+def _as_text(fields: Any) -> str:
+    try:
+        return repr(fields)
+    except Exception:  # nested without end, or with a __repr__ that raises
+        return "cannot be shown"
 
 
 def log_to_stderr(settings: "Settings") -> None:

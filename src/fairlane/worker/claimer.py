@@ -93,6 +93,6 @@ def _payload(row: Record) -> dict[str, Any] | None:
         return None
     try:
         payload: dict[str, Any] = json.loads(row["payload"])
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return payload

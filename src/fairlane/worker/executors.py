@@ -43,13 +43,20 @@ class Executors:
         self._threads = threads
         self._made: dict[UUID, tuple[int, Executor]] = {}
         self._http: HttpCalls | None = None
+        self._loading = asyncio.Lock()
         AllowList.parse(os.environ.get(ALLOW))  # a wrong value is refused now, not by jobs
+
+    def has_at_hand(self, attempt: Attempt) -> bool:
+        """Whether what it takes to run this is loaded."""
+        of = attempt.definition
+        return of is None or of.executor != "http" or self._http is not None
 
     async def load(self, attempt: Attempt) -> None:
         """Have at hand what it takes to run this; the loop goes on meanwhile."""
         assert attempt.definition is not None
-        if attempt.definition.executor == "http" and self._http is None:
-            self._http = await asyncio.to_thread(_http_calls)
+        if attempt.definition.executor == "http":
+            async with self._loading:
+                self._http = self._http or await asyncio.to_thread(_http_calls)
 
     def knows(self, attempt: Attempt) -> bool:
         """Whether this worker can run it; another may."""

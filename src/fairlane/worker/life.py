@@ -9,6 +9,7 @@ from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 from uuid import UUID, uuid4
@@ -99,6 +100,7 @@ class Life:
             fence=self._fence,
         )
         self._lost = asyncio.Event()
+        self._failed = asyncio.Event()  # a part of this life, not its lease
         self.changed = asyncio.Event()  # an attempt has ended
         self._closing: set[asyncio.Task[None]] = set()
         self._returning: asyncio.Task[None] | None = None
@@ -138,10 +140,11 @@ class Life:
             working.append(asyncio.create_task(self._part(self.keeper.run())))
         ready.set()
         try:
-            await _first(stopping, self._lost)
+            await _first(stopping, self._lost, self._failed)
             await _cancel(claiming)
             if not self._lost.is_set():
-                await self._wind_down()
+                # What failed here is no fault of the jobs: they go back at once, uncounted.
+                await self._wind_down(0 if self._failed.is_set() else self.terms.grace_seconds)
         finally:
             await _cancel([*claiming, *working, *self._closing])
             await self.lease.stop()
@@ -164,20 +167,21 @@ class Life:
             self._on_lost()
         except Exception:
             log.exception("a part of the worker failed; it starts over")
-            self._on_lost()
+            self._failed.set()
 
-    async def _wind_down(self) -> None:
+    async def _wind_down(self, grace: float) -> None:
         """Finish within the grace, keeping the lease all the while; hand the rest back."""
         log.info("stopping: %d jobs still run", len(self.runner.running))
         self.lease.drain()
-        await self.quiet(self.terms.grace_seconds)
+        await self.quiet(grace)
         if self.runner.running:
             log.warning("%d jobs go back to their lanes unfinished", len(self.runner.running))
             self.runner.stop_all(Stop.SHUTDOWN)
             await self.quiet(5)
         with suppress(TimeoutError, LeaseLost):
             async with asyncio.timeout(10):
-                await self.finisher.written()
+                if not self._failed.is_set():  # else the finisher may be the part that failed
+                    await self.finisher.written()
                 self.lease.let_go()
                 await self._sign_off()
 
@@ -203,6 +207,8 @@ class Life:
 
     def _start(self, attempt: Attempt) -> None:
         self.preparer.know(attempt)
+        if not self._executors.has_at_hand(attempt):
+            attempt.definition = None  # then it is prepared first
         self.runner.start(attempt)
 
     def _ended(self, attempt: Attempt, outcome: Outcome | None) -> None:
@@ -215,8 +221,10 @@ class Life:
             self._record(attempt, outcome)
 
     async def _close(self, attempt: Attempt, outcome: Outcome) -> None:
-        await self.reporter.flush(attempt)
-        self._record(attempt, outcome)
+        try:
+            await self.reporter.flush(attempt)
+        finally:
+            self._record(attempt, outcome)  # whatever became of its words
 
     def _closed(self, closing: "asyncio.Task[None]") -> None:
         self._closing.discard(closing)
@@ -297,7 +305,8 @@ class Life:
         return self._executors.of(attempt)
 
     def _context(self, attempt: Attempt) -> JobContext:
-        return JobContext.of(attempt, self._for_tasks.acquire, Voice(self.reporter, attempt))
+        voice = Voice(self.reporter, attempt)
+        return JobContext.of(attempt, self._for_tasks.acquire, voice, partial(scrub_for, attempt))
 
 
 async def _first(*signs: asyncio.Event) -> None:

@@ -63,13 +63,15 @@ class Preparer:
 
     async def prepare(self, attempt: Attempt) -> Outcome | None:
         """What ends the attempt before it has begun, or nothing."""
-        if attempt.payload is None:
-            await self._fetch_payload(attempt)
-        if attempt.inputs_hash is None:
-            try:
+        try:
+            if attempt.payload is None:
+                await self._fetch_payload(attempt)
+            if attempt.inputs_hash is None:
                 attempt.payload = self._accept(attempt)
-            except PayloadInvalid as error:
-                return unfit(error)
+        except PayloadInvalid as error:
+            return unfit(error)
+        assert attempt.payload is not None
+        if attempt.inputs_hash is None:
             attempt.inputs_hash = schemas.inputs_hash(attempt.key, attempt.version, attempt.payload)
             attempt.completed = True
         elif not attempt.reuse:
@@ -106,14 +108,25 @@ class Preparer:
                 )
             )
         except Exception as error:
+            if len(batch) > 1 and not isinstance(error, LeaseLost):
+                for one in batch:
+                    await self._write([one])  # one that cannot be kept must not hold up the others
+                return
             for _, answer in batch:
                 if not answer.done():
                     answer.set_exception(error)
             return
-        reused = {row["job_id"]: row["reused_from"] for row in rows}
+        held = {row["job_id"]: row["reused_from"] for row in rows}
         for attempt, answer in batch:
-            if not answer.done():
-                answer.set_result(reused.get(attempt.job_id))
+            if answer.done():
+                continue
+            if attempt.job_id in held:
+                answer.set_result(held[attempt.job_id])
+            else:
+                # Perhaps it was ended by the result of another, and that answer was lost.
+                answer.set_exception(
+                    LeaseLost(f"{attempt} is no longer this worker's; it is not run")
+                )
 
     async def _persist(self, call: Call) -> list[Record]:
         patience = Patience()
@@ -128,4 +141,9 @@ class Preparer:
         rows = await self._persist(calls.payload(self.worker, attempt.job_id, attempt.attempt))
         if not rows:
             raise LeaseLost(f"{attempt} is no longer this worker's; it is not run")
-        attempt.payload = json.loads(rows[0][0])
+        try:
+            attempt.payload = json.loads(rows[0][0])
+        except (ValueError, RecursionError):
+            raise PayloadInvalid(
+                f'the payload of "{attempt.key}" cannot be read: it is nested too deep'
+            ) from None

@@ -21,8 +21,11 @@ log = logging.getLogger("fairlane.worker")
 
 EVERY = 0.5  # seconds between two reports, so that a chatty job costs two statements a second
 MOST_LINES = 1_000  # of one job that wait for the database; the rest is counted
-LONGEST_LINE = 8_192
+LONGEST_LINE = 8_192  # as it is kept; scrubbed before it is cut, or half a secret would stay
+LONGEST_SAID = 262_144
+MOST_SAID = 4_194_304  # characters of one job that wait
 AT_ONCE = 100  # jobs in one report
+TAIL = 65_536  # characters of output that are kept
 
 
 class Scrub(Protocol):
@@ -39,6 +42,7 @@ class Note:
     phase: str | None = None
     progress: dict[str, Any] | None = None
     lines: list[dict[str, Any]] = field(default_factory=list)
+    said: int = 0  # characters
     dropped: int = 0
     output: dict[str, tuple[str, int]] = field(default_factory=dict)
 
@@ -56,6 +60,7 @@ class Reporter:
         self._send = send
         self._scrub_for = scrub_for
         self._notes: dict[Attempt, Note] = {}
+        self._travelling: set[Attempt] = set()  # what they said is on its way
         self._lock = threading.Lock()
         self._loop = asyncio.get_running_loop()
         self._some = asyncio.Event()
@@ -65,11 +70,12 @@ class Reporter:
 
     def line(self, attempt: Attempt, level: str, message: str, fields: dict[str, Any]) -> None:
         with self._noting(attempt) as note:
-            if len(note.lines) >= MOST_LINES:
+            message = message[:LONGEST_SAID]
+            if len(note.lines) >= MOST_LINES or note.said + len(message) > MOST_SAID:
                 note.dropped += 1
                 return
-            # Cut to measure when it is written: half a secret could not be recognised.
-            line = {"at": datetime.now(UTC), "level": level, "message": message[: 2 * LONGEST_LINE]}
+            note.said += len(message)
+            line = {"at": datetime.now(UTC), "level": level, "message": message}
             note.lines.append(line | ({"fields": fields} if fields else {}))
 
     def phase(self, attempt: Attempt, name: str) -> None:
@@ -96,7 +102,8 @@ class Reporter:
     # In the worker's loop.
 
     def has(self, attempt: Attempt) -> bool:
-        return attempt in self._notes
+        """Whether it has said something that is not known to be written."""
+        return attempt in self._notes or attempt in self._travelling
 
     async def run(self) -> None:
         while True:
@@ -109,19 +116,22 @@ class Reporter:
         """Write what waits, or what waits of one attempt, which is about to end."""
         async with self._writing:
             while batch := self._take(attempt):
-                await self._write(batch)
+                self._travelling.update(each for each, _ in batch)
+                try:
+                    await self._write([self._report(*one) for one in batch])
+                finally:
+                    self._travelling.difference_update(each for each, _ in batch)
 
     def _take(self, attempt: Attempt | None) -> list[tuple[Attempt, Note]]:
         with self._lock:
             chosen = list(self._notes)[:AT_ONCE] if attempt is None else [attempt]
             return [(each, self._notes.pop(each)) for each in chosen if each in self._notes]
 
-    async def _write(self, batch: list[tuple[Attempt, Note]]) -> None:
-        call = calls.report(self.worker, [self._report(*one) for one in batch])
+    async def _write(self, reports: list[dict[str, Any]]) -> None:
         patience = Patience()
         while True:
             try:
-                await self._send(call)
+                await self._send(calls.report(self.worker, reports))
                 return
             except LeaseLost:
                 return
@@ -129,11 +139,22 @@ class Reporter:
                 log.warning("reports wait for the database: %s", error)
                 await patience.wait()
             except Exception as error:
-                # What a job says must not end it.
-                log.error("a report of %d jobs was refused: %s", len(batch), error)
+                # What a job says must not end it, nor silence the others.
+                if len(reports) == 1:
+                    log.error("what job %s said was refused: %s", reports[0]["job_id"], error)
+                    return
+                for one in reports:
+                    await self._write([one])
                 return
 
     def _report(self, attempt: Attempt, note: Note) -> dict[str, Any]:
+        try:
+            return self._readable(attempt, note)
+        except Exception as error:  # it said what nobody can read
+            log.warning("%s: what it said cannot be kept: %s", attempt, type(error).__name__)
+            return {"job_id": attempt.job_id, "attempt": attempt.attempt}
+
+    def _readable(self, attempt: Attempt, note: Note) -> dict[str, Any]:
         scrub = self._scrub_for(attempt)
         lines = [
             {
@@ -154,8 +175,9 @@ class Reporter:
             "progress": _fields(note.progress, scrub),
             "lines": lines,
             "output": {
-                stream: {"tail": storable(scrub.text(tail)), "bytes": total}
+                stream: {"tail": storable(scrub.text(str(tail)))[-TAIL:], "bytes": int(total)}
                 for stream, (tail, total) in note.output.items()
+                if stream in ("stdout", "stderr")
             },
         }
 
@@ -204,4 +226,11 @@ def _fields(value: Any, scrub: Scrub) -> Any:
         json.check(value, "what a job says")
         return scrub.value(value)
     except Exception:
-        return {"unreadable": storable(scrub.text(repr(value))[:2_000])}
+        return {"unreadable": storable(scrub.text(_shown(value))[:2_000])}
+
+
+def _shown(value: Any) -> str:
+    try:
+        return repr(value)[:LONGEST_SAID]
+    except Exception:  # its own __repr__ raises
+        return f"a {type(value).__name__}"

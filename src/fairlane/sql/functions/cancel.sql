@@ -27,7 +27,9 @@ begin
   end if;
   update fairlane.job
      set cancel_requested_at = coalesce(cancel_requested_at, fairlane.clock()),
-         cancel_reason = coalesce(cancel_reason, cancel.reason)
+         cancel_reason = coalesce(cancel_reason, cancel.reason),
+         -- Nobody should join work that is being stopped.
+         dedupe_key = case when dedupe_key like 'inputs:%' then null else dedupe_key end
    where id = v_job.id;
   perform pg_notify('fairlane_worker', v_job.worker_id::text);
   return 'running';

@@ -85,7 +85,8 @@ begin
             join fairlane.share s on s.id = l.share_id
            where j.status = 'running'
              and j.worker_id is not null
-             and j.started_at < v_now - 2 * make_interval(secs => coalesce(d.timeout_seconds,
+             and j.started_at < v_now - 2 * make_interval(secs => coalesce(j.timeout_seconds,
+                                                                           d.timeout_seconds,
                                                                            q.timeout_seconds))
            limit park_stuck.most
              for no key update of s skip locked) stuck;
@@ -101,7 +102,8 @@ begin
       join fairlane.queue q on q.name = j.queue
      where j.id = any (v_jobs)
        and j.status = 'running'
-       and j.started_at < v_now - 2 * make_interval(secs => coalesce(d.timeout_seconds,
+       and j.started_at < v_now - 2 * make_interval(secs => coalesce(j.timeout_seconds,
+                                                                     d.timeout_seconds,
                                                                      q.timeout_seconds))
      order by j.id
        for no key update of j

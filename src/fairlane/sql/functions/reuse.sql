@@ -36,8 +36,9 @@ as $$
 $$;
 
 -- Makes claimed jobs ready to run: keeps the completed payload and the hash of what came in by SQL,
--- and ends at once what has succeeded before with the same inputs, where that will do. Answers what
--- it ended, and with whose result. A job that is no longer this worker's is left alone.
+-- and ends at once what has succeeded before with the same inputs, where that will do. Answers which jobs
+-- it holds, and of what it ended the job whose result that is. What is not in the answer is no longer
+-- this worker's: it is left alone, and must not be run.
 create or replace function fairlane.prepare(
   worker uuid, jobs uuid[], attempts int[], payloads jsonb[], hashes text[]
 )
@@ -82,6 +83,14 @@ begin
      and j.status = 'running'
      and j.reuse
      and j.cancel_requested_at is null;
+  return query
+  select j.id, null::uuid
+    from unnest(prepare.jobs, prepare.attempts) as a (id, attempt)
+    join fairlane.job j on j.id = a.id
+   where j.attempt = a.attempt
+     and j.worker_id = prepare.worker
+     and j.status = 'running'
+     and j.id <> all (coalesce(v_jobs, '{}'));
   if v_jobs is null then
     return;
   end if;

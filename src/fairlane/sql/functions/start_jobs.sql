@@ -46,7 +46,8 @@ begin
            worker_id = start_jobs.worker,
            attempt = j.attempt + 1,
            started_at = start_jobs.now,
-           charged = c.cost
+           charged = c.cost,
+           timeout_seconds = c.timeout_seconds
       from chosen c
      where j.ctid = c.tid
        and j.status = 'queued'

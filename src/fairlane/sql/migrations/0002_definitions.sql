@@ -6,7 +6,8 @@ alter table fairlane.definition
   add column declared jsonb not null default '{}';
 
 alter table fairlane.job
-  add column reuse boolean not null default false;
+  add column reuse boolean not null default false,
+  add column timeout_seconds int;
 
 alter table fairlane.history
   add column reused_from uuid;

@@ -38,6 +38,7 @@ create table fairlane.job (
   errors              jsonb,
   last_error          jsonb,
   reuse               boolean     not null default false,
+  timeout_seconds     int,                              -- of the attempt that runs
   check ((status = 'running') = (worker_id is not null))
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
 
