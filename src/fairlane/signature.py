@@ -13,6 +13,7 @@ from fairlane import schemas
 from fairlane.context import JobContext
 from fairlane.core import json
 from fairlane.errors import DefinitionInvalid, FairlaneError, Fault, PayloadInvalid
+from fairlane.schemas.sets import in_order
 
 # What `task.enqueue` takes beside the task's own arguments.
 OPTIONS = (
@@ -67,6 +68,14 @@ class Signature:
 
     def payload(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments as a JSON object, with every default in it."""
+        try:
+            return self._payload(arguments)
+        except RecursionError:
+            # What came by SQL may be deeper than Python can follow; `json.check` is not asked then.
+            fault = Fault("", f"is nested more than {json.DEPTH} deep")
+            raise ArgumentsInvalid(self.key, [fault]) from None
+
+    def _payload(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         faults: list[Fault] = []
         written: dict[str, Any] = {}
         for name, value in arguments.items():
@@ -266,7 +275,7 @@ def _with_durations(schema: Any) -> Any:
 
 
 def _written(value: Any) -> Any:
-    return msgspec.to_builtins(value, str_keys=True, enc_hook=json.plain)
+    return msgspec.to_builtins(in_order(value), str_keys=True, enc_hook=json.plain)
 
 
 def _fits(value: Any, hint: Any) -> bool:

@@ -151,3 +151,10 @@ def test_a_verb_in_the_wrong_state_says_which_it_needs(app: Fairlane, job: Enque
 def test_text_that_the_database_cannot_store_is_refused(app: Fairlane, job: Enqueued) -> None:
     with pytest.raises(RequestInvalid, match="the database cannot take the request"):
         app.cancel_sync(job.id, "be\0cause")
+
+
+def test_a_job_can_be_asked_why_it_waits(app: Fairlane, job: Enqueued) -> None:
+    why = app.explain_sync(job.id)
+    assert (why["status"], why["reason"]) == ("queued", "no_worker")
+    with pytest.raises(JobNotFound):
+        app.explain_sync(job.id, tenant="another")

@@ -2,7 +2,10 @@
 
 import dataclasses
 import enum
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -529,3 +532,89 @@ async def test_async_and_plain_functions_are_told_apart_and_both_can_be_called()
 
     assert (task(waits).is_async, task(works).is_async) == (True, False)
     assert await task(waits)(3) == task(works)(3) == 3
+
+
+IN_ANY_PROCESS = """
+import dataclasses, enum, msgspec
+from fairlane import Fairlane, schemas
+app = Fairlane("postgresql://nowhere")
+
+class Color(enum.Enum):
+    RED = "red"; BLUE = "blue"; GREEN = "green"
+
+@dataclasses.dataclass(frozen=True)
+class Pair:
+    left: str
+    right: frozenset[str]
+
+class Inner(msgspec.Struct, frozen=True):
+    names: frozenset[str]
+
+@app.job("work")
+def work(names: set[str], colors: set[Color], pairs: set[Pair], inner: list[Inner],
+         mixed: set[str | int | None], loose: list[str],
+         usual: frozenset[str] = frozenset("abcdefgh")) -> None: ...
+
+payload = app.tasks["work", "1"].signature.payload({
+    "names": set("qwertyuiop"),
+    "colors": set(Color),
+    "pairs": {Pair(each, frozenset("xyz" + each)) for each in "abc"},
+    "inner": [Inner(frozenset("hello")), Inner(frozenset("world"))],
+    "mixed": {"b", 2, None, "a", 1},
+    "loose": set("asdfgh"),
+})
+print(schemas.inputs_hash("work", "1", payload), payload["names"], payload["inner"][0])
+"""
+
+
+def test_a_set_makes_the_same_payload_in_every_process() -> None:
+    seen = {
+        subprocess.run(
+            [sys.executable, "-c", IN_ANY_PROCESS],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1", "2")
+    }
+
+    (only,) = seen
+    assert str(sorted("qwertyuiop")) in only
+    assert "{'names': ['e', 'h', 'l', 'o']}" in only
+
+
+def test_equal_inputs_in_other_words_make_one_payload_where_the_types_are_known() -> None:
+    def work(at: datetime, by: UUID, wait: timedelta, names: set[str]) -> None: ...
+
+    signature = task(work).signature
+    lower = UUID("00000000-0000-0000-0000-00000000000a")
+    python = {
+        "at": datetime(2024, 1, 2, tzinfo=UTC),
+        "by": lower,
+        "wait": timedelta(seconds=90),
+        "names": {"b", "a"},
+    }
+    by_sql = {
+        "at": "2024-01-02T00:00:00+00:00",
+        "by": str(lower).upper(),
+        "wait": "PT1M30S",
+        "names": ["b", "a", "b"],
+    }
+
+    assert signature.payload(python) == signature.payload(by_sql)
+
+
+@pytest.mark.parametrize("depth", [102, 500, 1200, 20_000])
+def test_a_payload_too_deep_is_refused_and_nothing_else_happens(depth: int) -> None:
+    def typed(data: dict[str, Any]) -> None: ...
+    def untyped(data: Any) -> None: ...
+    def free(**data: Any) -> None: ...
+
+    value: Any = {}
+    for _ in range(depth):
+        value = {"a": value}
+
+    for function in (typed, untyped, free):
+        with pytest.raises(PayloadInvalid, match="nested more than 100 deep"):
+            task(function).signature.payload({"data": value})

@@ -8,7 +8,7 @@ from uuid import UUID
 from fairlane.client.aio import OutcomeUnknown
 from fairlane.client.edited import replayed_with
 from fairlane.config import Settings
-from fairlane.core import calls
+from fairlane.core import calls, json
 from fairlane.core.calls import Call
 from fairlane.core.connect import Record
 from fairlane.errors import JobNotFound
@@ -85,7 +85,15 @@ class Verbs(ABC):
         """Settle a dead letter: it does not matter."""
         await self._one(calls.ignore(parse_id(job_id), notes, tenant))
 
+    async def explain(self, job_id: JobId, *, tenant: str | None = None) -> dict[str, Any]:
+        """Why the job is where it is: `reason`, `detail`, the limit that holds it, an estimate."""
+        found: dict[str, Any] = json.loads(await self._one(calls.explain(parse_id(job_id), tenant)))
+        return found
+
     # The same, for code without an event loop.
+
+    def explain_sync(self, job_id: JobId, *, tenant: str | None = None) -> dict[str, Any]:
+        return self.wait(self.explain(job_id, tenant=tenant))
 
     def get_sync(self, job_id: JobId, *, tenant: str | None = None) -> Job:
         return self.wait(self.get(job_id, tenant=tenant))

@@ -192,6 +192,10 @@ def ignore(job_id: UUID, notes: str | None = None, tenant: str | None = None) ->
     return Call("select fairlane.ignore($1, $2, $3)", (job_id, notes, tenant))
 
 
+def explain(job_id: UUID, tenant: str | None = None) -> Call:
+    return Call("select fairlane.explain($1, $2)::text", (job_id, tenant))
+
+
 def create_tenant(slug: str, plan: str, name: str, changes: Mapping[str, Any]) -> Call:
     return Call(
         "select fairlane.create_tenant($1, $2, $3, $4::text::jsonb)",
@@ -225,3 +229,47 @@ def pause_queue(name: str) -> Call:
 
 def resume_queue(name: str) -> Call:
     return Call("select fairlane.resume_queue($1)", (name,))
+
+
+def emit(events: Sequence[Mapping[str, Any]]) -> Call:
+    return Call("select * from fairlane.emit_many($1::text::jsonb)", (dumps(events),))
+
+
+def schedule(holder: UUID, wait_seconds: float) -> Call:
+    return Call("select * from fairlane.schedule($1, $2)", (holder, wait_seconds))
+
+
+def stop_scheduling(holder: UUID) -> Call:
+    return Call("select fairlane.stop_scheduling($1)", (holder,))
+
+
+def dispatch(
+    events: Sequence[int], deliveries: Sequence[Mapping[str, Any]], jobs: Sequence[Any]
+) -> Call:
+    return Call(
+        "select fairlane.dispatch($1, $2::text::jsonb, $3::text::jsonb)",
+        (events, dumps(deliveries), dumps(jobs)),
+    )
+
+
+def fire(
+    firings: Sequence[Mapping[str, Any]], jobs: Sequence[Any], plans: Sequence[Mapping[str, Any]]
+) -> Call:
+    return Call(
+        "select fairlane.fire($1::text::jsonb, $2::text::jsonb, $3::text::jsonb)",
+        (dumps(firings), dumps(jobs), dumps(plans)),
+    )
+
+
+def dedupe(items: Sequence[Mapping[str, Any]]) -> Call:
+    return Call("select * from fairlane.dedupe($1::text::jsonb)", (dumps(items),))
+
+
+def run_chore(chore: str) -> Call:
+    return Call("select fairlane.run_chore($1)::text", (chore,))
+
+
+def fire_now(trigger: UUID, job: Mapping[str, Any], tenant: str | None = None) -> Call:
+    return Call(
+        "select * from fairlane.fire_now($1, $2::text::jsonb, $3)", (trigger, dumps(job), tenant)
+    )

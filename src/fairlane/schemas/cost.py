@@ -12,7 +12,7 @@ from fairlane.schemas.walk import Places
 
 MOST = 2000
 STEPS = 200_000
-
+END = MOST * MOST
 # A schema that multiplies with each level of the value is usable down to some level. Less than
 # this is no use to anyone.
 SHALLOWEST = 6
@@ -49,7 +49,7 @@ def cycle(places: Places) -> str | None:
 
 def cost_of(places: Places, texts: Mapping[str, int]) -> Cost:
     """For a schema without a cycle. `texts` has the patterns' sizes by place."""
-    order = _inside_out(places)
+    order = inside_out(places)
     looks, depth = _most(places, order, dict.fromkeys(places.all, 1))
     text, text_depth = _most(places, order, texts) if texts else (0, DEPTH)
     return Cost(looks, text, min(depth, text_depth))
@@ -58,12 +58,12 @@ def cost_of(places: Places, texts: Mapping[str, int]) -> Cost:
 def _most(places: Places, order: list[str], own: Mapping[str, int]) -> tuple[int, int]:
     """The most at any one value, and the depth from which on it would be over the limit."""
     # By place: how much of `own` one value meets that many levels further in.
-    level = _one_level(places, order, own, {})
+    level = one_level(places, order, own, {})
     most = level[""]
     if most > MOST:
         return most, 0
     for depth in range(1, DEPTH + 1):
-        following = _one_level(places, order, {}, level)
+        following = one_level(places, order, {}, level)
         if following[""] > MOST or depth * len(order) > STEPS:
             return most, depth - 1
         most = max(most, following[""])
@@ -73,7 +73,7 @@ def _most(places: Places, order: list[str], own: Mapping[str, int]) -> tuple[int
     return most, DEPTH
 
 
-def _one_level(
+def one_level(
     places: Places, order: list[str], own: Mapping[str, int], inner: Mapping[str, int]
 ) -> dict[str, int]:
     found: dict[str, int] = {}
@@ -87,11 +87,11 @@ def _one_level(
         if inner:
             below = sum(max((inner[each] for each in group), default=0) for group in place.below)
         # Past the limit the figure does not matter, and might have a thousand digits.
-        found[pointer] = min(own.get(pointer, 0) + here + below, MOST * MOST)
+        found[pointer] = min(own.get(pointer, 0) + here + below, END)
     return found
 
 
-def _inside_out(places: Places) -> list[str]:
+def inside_out(places: Places) -> list[str]:
     """Each place after all that it hands its own value to."""
     order: list[str] = []
     seen: set[str] = set()

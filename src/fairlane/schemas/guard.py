@@ -1,23 +1,21 @@
 """Which schemas are let in: those of draft 2020-12 that stay here and stay small."""
 
 from collections.abc import Iterator
-from functools import cache
+from itertools import islice
 from typing import Any
-
-from jsonschema_rs import Draft202012Validator
 
 from fairlane.core.json import pointer_to
 from fairlane.errors import Fault
 from fairlane.schemas import patterns
 from fairlane.schemas.cost import MOST, SHALLOWEST, Cost, cost_of, cycle
-from fairlane.schemas.messages import faults_in
+from fairlane.schemas.shape import DIALECT, faults_of_shape
 from fairlane.schemas.walk import Place, Places, references
 
-DIALECT = "https://json-schema.org/draft/2020-12/schema"
 SIZE = 64 * 1024
 DEPTH = 32
 PATTERNS = 100  # different ones; each takes its time to compile
 STRUCTURED = 100  # objects and arrays in an enum, which are compared one by one
+FAULTS = 500  # are enough to refuse a schema
 
 # Draft 2020-12 passes over these without a word, and what they ask for would not be checked.
 OLD = {
@@ -40,17 +38,12 @@ class Guarded:
             return
         self.places = Places(schema)
         texts: dict[str, int] = {}
-        found = [*self._shape(schema), *self._dialect(), *self._references()]
+        found = [*islice(faults_of_shape(self.places), FAULTS), *self._dialect()]
+        found += self._references()
         found += [*self._patterns(texts), *self._enums()]
         if not found:
             found += self._cost(texts)
-        self.faults = list(dict.fromkeys(found))
-
-    def _shape(self, schema: dict[str, Any]) -> Iterator[Fault]:
-        # Patterns are looked at one by one, which tells more.
-        for keyword, fault in faults_in(_metaschema(), schema):
-            if keyword != "format":
-                yield fault
+        self.faults = list(dict.fromkeys(found))[:FAULTS]
 
     def _dialect(self) -> Iterator[Fault]:
         for place in self.places:
@@ -162,9 +155,3 @@ def _is_a_name(value: Any) -> bool:
 
 def _at(place: Place, keyword: str, message: str) -> Fault:
     return Fault(pointer_to(place.pointer, keyword), message)
-
-
-@cache
-def _metaschema() -> Draft202012Validator:
-    # The library carries it; offline it could not fetch it.
-    return Draft202012Validator({"$ref": DIALECT}, offline=True, validate_formats=False)

@@ -36,50 +36,64 @@ _LIMITS = {
 }
 
 
-def faults_in(validator: Draft202012Validator, value: Any) -> Iterator[tuple[str, Fault]]:
-    """Each fault with its keyword."""
+def faults_in(
+    validator: Draft202012Validator, value: Any, at: str = ""
+) -> Iterator[tuple[str, Fault]]:
+    """Each fault with its keyword, for a value that stands at the pointer `at`.
+
+    The library finds all of them before it gives the first, each with a copy of what is wrong.
+    """
     for error in validator.iter_errors(value):
-        for fault in faults_of(error):
+        for fault in faults_of(error, at):
             yield error.kind.name, fault
 
 
-def faults_of(error: ValidationError) -> list[Fault]:
-    pointer = pointer_of(error.instance_path)
+def faults_of(error: ValidationError, at: str = "") -> list[Fault]:
+    pointer = pointer_of(error.instance_path, at)
     kind = error.kind
     match kind:
         case ValidationErrorKind.Required():
-            return [Fault(_inside(pointer, kind.property), "is missing")]
+            return [Fault(inside(pointer, kind.property), "is missing")]
         case ValidationErrorKind.AdditionalProperties() | (
             ValidationErrorKind.UnevaluatedProperties()
         ):
-            return [Fault(_inside(pointer, name), "no such property") for name in kind.unexpected]
+            return [Fault(inside(pointer, name), "no such property") for name in kind.unexpected]
         case ValidationErrorKind.PropertyNames():
             name = kind.error.instance
             inner = faults_of(kind.error)
-            where = _inside(pointer, name if isinstance(name, str) else "")
+            where = inside(pointer, name if isinstance(name, str) else "")
             return [Fault(where, f"its name {fault.message}") for fault in inner[:1]]
         case ValidationErrorKind.AnyOf() | ValidationErrorKind.OneOfNotValid():
-            return _none_of(pointer, error.instance_path, kind.context)
+            return _none_of(at, error.instance_path, kind.context)
         case _:
             return [Fault(pointer, _message(error))]
 
 
-def pointer_of(path: list[str | int]) -> str:
-    pointer = ""
+def count_of(error: ValidationError) -> int:
+    """How many the library has found for this one, with those of the forms that do not fit."""
+    kind = error.kind
+    match kind:
+        case ValidationErrorKind.AnyOf() | ValidationErrorKind.OneOfNotValid():
+            return 1 + sum(count_of(each) for branch in kind.context for each in branch)
+        case _:
+            return 1
+
+
+def pointer_of(path: list[str | int], pointer: str = "") -> str:
     for part in path:
-        pointer = _inside(pointer, part)
+        pointer = inside(pointer, part)
     return pointer
 
 
-def _inside(pointer: str, part: str | int) -> str:
+def inside(pointer: str, part: str | int) -> str:
+    """The pointer to a member, cut where it would be too long to read."""
     whole = json.pointer_to(pointer, part)
     return whole if len(whole) <= POINTER else whole[:POINTER] + "..."
 
 
-def _none_of(
-    pointer: str, path: list[str | int], branches: list[list[ValidationError]]
-) -> list[Fault]:
+def _none_of(at: str, path: list[str | int], branches: list[list[ValidationError]]) -> list[Fault]:
     """Two forms are common: a type or null, and one object among several."""
+    pointer = pointer_of(path, at)
     wrong_type = [
         [each for each in branch if each.kind.name == "type" and each.instance_path == path]
         for branch in branches
@@ -91,8 +105,12 @@ def _none_of(
         branch for branch, wrong in zip(branches, wrong_type, strict=True) if branch and not wrong
     ]
     if len(right_type) == 1:
-        return [fault for each in right_type[0] for fault in faults_of(each)]
-    return [Fault(pointer, f"fits none of the {len(branches)} forms that are allowed")]
+        return [fault for each in right_type[0] for fault in faults_of(each, at)]
+    return [fits_none(pointer, len(branches))]
+
+
+def fits_none(pointer: str, forms: int) -> Fault:
+    return Fault(pointer, f"fits none of the {forms} forms that are allowed")
 
 
 def _message(error: ValidationError) -> str:

@@ -1,31 +1,29 @@
 """Schema: compiled once, then asked what is wrong with a value."""
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from jsonschema_rs import Draft202012Validator, ValidationError, validator_map_for
+from jsonschema_rs import Draft202012Validator
 
 from fairlane.core import json
 from fairlane.errors import DefinitionInvalid, Fault, PayloadInvalid
 from fairlane.schemas import patterns
 from fairlane.schemas.defaults import MOST_OF_ITS_OWN, Defaults, Overgrown, Room
 from fairlane.schemas.guard import SIZE, Guarded, object_faults, too_deep
-from fairlane.schemas.messages import faults_in, faults_of
+from fairlane.schemas.telling import Telling, bounded, referring
+from fairlane.schemas.weight import Weights
 
 if TYPE_CHECKING:
     from fairlane.definitions.definition import Definition
 
-# How many faults are told one by one, and how many of them in the error's one line.
-MOST = 50
+# How many of the faults stand in the error's one line.
 IN_LINE = 5
 
-# Looks at a value: some 30 ns each to say yes or no, some 400 ns each to find all that is wrong.
+# Looks at a value, some 30 ns each to say yes or no.
 WORK = 40_000_000
-LISTING = 4_000_000
-LEAVES = 1000
 
 
 class Schema:
@@ -67,35 +65,20 @@ class Schema:
             raise PayloadInvalid(f"the value is refused: {fault}", [fault]) from None
 
     def faults(self, value: Any) -> list[Fault]:
-        """All that is wrong with a value, in the end as a number."""
+        """What is wrong with a value: all of it, unless there is too much to find."""
+        if too_deep(value, min(self._cost.depth, json.DEPTH)):
+            return [_depth_fault(self._cost.depth)]
         size = len(json.dumps(value))
-        looks = size // 2 * self._cost.looks
-        if looks + 2 * size * self._cost.text > WORK:
+        if size // 2 * self._cost.looks + 2 * size * self._cost.text > WORK:
             return [Fault("", f"is too large ({size} bytes) for a schema of so many alternatives")]
-        if self._cost.depth < json.DEPTH and too_deep(value, self._cost.depth):
-            return [
-                Fault("", f"is nested deeper than its schema can be followed, {self._cost.depth}")
-            ]
         if self._validator.is_valid(value):
             return []
-        if looks > LISTING:
-            return self._first_fault(value)
-        leaves = self._validator.evaluate(value).errors() if size > LEAVES else []
-        if len(leaves) > LEAVES:
-            # Told in short, without the words that would take long to find.
-            places = dict.fromkeys(each["instanceLocation"] for each in leaves)
-            return bounded([Fault(pointer, "does not fit its schema") for pointer in places])
-        return bounded(list(dict.fromkeys(fault for _, fault in faults_in(self._validator, value))))
+        telling = Telling(self._validator, self.schema, self.places, self._cost, self._weights)
+        return telling.faults(value)
 
-    def _first_fault(self, value: Any) -> list[Fault]:
-        try:
-            self._validator.validate(value)
-        except ValidationError as error:
-            return [
-                *faults_of(error)[:MOST],
-                Fault("", "there may be more; it is too large to list"),
-            ]
-        return []
+    @cached_property
+    def _weights(self) -> Weights:
+        return Weights(self.places)
 
     def _wrong_defaults(self) -> list[Fault]:
         """A default that its own schema refuses would make a valid payload invalid."""
@@ -103,9 +86,8 @@ class Schema:
         pointers = [place.pointer for place in self.places if "default" in place.schema]
         if not pointers:
             return found
-        checks = validator_map_for(
-            self.schema, offline=True, validate_formats=True, pattern_options=patterns.OPTIONS
-        )
+        # One validator for all of them, which compiles what several refer to only once.
+        checks = referring(self.schema, pointers)
         room = Room(MOST_OF_ITS_OWN)
         try:
             self._defaults.complete_at("", {}, room)
@@ -118,7 +100,7 @@ class Schema:
                 default = self._defaults.complete_at(pointer, default, room)
             except Overgrown:
                 return [Fault(at, "is too large with the defaults in it, or has no end")]
-            if not checks[f"#{pointer}"].is_valid(default):
+            if not checks.is_valid({pointer: default}):
                 found.append(Fault(at, "does not fit the schema it stands in"))
         return bounded(found)
 
@@ -187,10 +169,10 @@ def listed(faults: list[Fault]) -> str:
     return "; ".join(map(str, islice(faults, IN_LINE))) + more
 
 
-def bounded(faults: list[Fault]) -> list[Fault]:
-    if len(faults) <= MOST:
-        return faults
-    return [*faults[:MOST], Fault("", f"and {len(faults) - MOST} more faults")]
+def _depth_fault(followed: int) -> Fault:
+    if followed < json.DEPTH:
+        return Fault("", f"is nested deeper than its schema can be followed, {followed}")
+    return Fault("", f"is nested more than {json.DEPTH} deep")
 
 
 def _first_line(error: Exception) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from fairlane import schemas
 from fairlane.errors import DefinitionInvalid
-from fairlane.schemas import cost, guard, patterns, schema
+from fairlane.schemas import cost, guard, patterns, telling
 
 PAGE = Path(__file__).parents[3].joinpath("docs", "schemas.md").read_text()
 SECTION = PAGE.partition("## What we switch off and why")[2]
@@ -36,5 +36,5 @@ def test_the_numbers_on_the_page_are_the_ones_in_force() -> None:
     assert f"at most {guard.SIZE // 1024} KiB, is nested at most {guard.DEPTH} deep" in text
     assert f"at most {guard.PATTERNS} different patterns" in text
     assert f"at most {guard.STRUCTURED} objects and arrays" in text
-    assert schema.MOST == 50
+    assert telling.MOST == 50
     assert "at most fifty places" in PAGE

@@ -114,6 +114,53 @@ def test_the_largest_payload_is_answered_in_bounded_time(schema: Any, value: Any
     assert took < 2
 
 
+def test_a_large_payload_is_told_of_its_few_faults_each_in_its_place() -> None:
+    items: list[Any] = [{"sku": f"item {nth}", "n": nth} for nth in range(7000)]
+    items[17] = {"n": "one"}
+    items[6999] = {"sku": "a", "x": 1}
+
+    faults = refused({"order": "AB-123456", "items": items, "color": "red"}).faults
+
+    assert {str(fault) for fault in faults} == {
+        "/color: no such property",
+        "/items/17/sku: is missing",
+        "/items/17/n: must be a whole number",
+        "/items/6999/x: no such property",
+    }
+
+
+def test_where_there_is_too_much_to_find_it_says_so() -> None:
+    faults = refused({"order": "AB-123456", "items": [{}] * 60_000}).faults
+
+    assert [str(fault) for fault in faults[:2]] == [
+        "/items/0/sku: is missing",
+        "/items/1/sku: is missing",
+    ]
+    assert len(faults) == 51
+    assert str(faults[-1]) == "/: there may be more; it is too large to list"
+
+
+@pytest.mark.parametrize("depth", [102, 500, 1200, 20_000])
+@pytest.mark.parametrize("schema", [{}, {"properties": {"a": {"default": 1}, "b": {}}}])
+def test_a_payload_too_deep_is_refused_whatever_the_schema(
+    schema: dict[str, Any], depth: int
+) -> None:
+    payload: Any = {}
+    for _ in range(depth):
+        payload = {"b": payload}
+
+    assert "nested more than 100 deep" in str(refused(payload, schema))
+
+
+def test_a_payload_too_deep_for_the_defaults_is_refused_too() -> None:
+    payload: Any = {}
+    for _ in range(1200):
+        payload = {"b": payload}
+    schema = {"properties": {"a": {"default": 1}, "b": {"$ref": "#"}}}
+
+    assert "too deep" in str(refused(payload, schema))
+
+
 def test_a_schema_that_multiplies_with_depth_is_followed_only_so_far() -> None:
     branch = {"type": "object", "properties": {"a": {"$ref": "#"}}}
     compiled = schemas.compile({"anyOf": [{"type": "integer"}, branch, branch]})
