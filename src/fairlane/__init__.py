@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from fairlane import errors
     from fairlane.api.app import asgi, router
     from fairlane.app import Fairlane
+    from fairlane.client.emitting import Emitted
     from fairlane.client.request import Request
     from fairlane.context import JobContext
     from fairlane.job import Enqueued, Job, JobStatus
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from fairlane.task import Task
 
 __all__ = [
+    "Emitted",
     "Enqueued",
     "Fail",
     "Fairlane",
@@ -30,6 +32,7 @@ __all__ = [
 
 # A name brings its module when it is asked for: `fairlane --help` needs no database driver.
 _HOMES = {
+    "Emitted": "fairlane.client.emitting",
     "Enqueued": "fairlane.job",
     "Fail": "fairlane.outcome",
     "Fairlane": "fairlane.app",

@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+import logging
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -10,8 +11,10 @@ from typing import Any, ParamSpec, Self, TypedDict, TypeVar, Unpack
 from uuid import UUID
 
 from fairlane import config
+from fairlane.client.emitting import Emission, Emitted
 from fairlane.client.producer import Producer, Send
 from fairlane.client.request import Request, all_refused, an_object, encoded
+from fairlane.client.rules import F, Rule, Rules, tenants_of
 from fairlane.client.verbs import Verbs
 from fairlane.config import Settings
 from fairlane.core import json
@@ -23,6 +26,8 @@ from fairlane.job import Enqueued
 from fairlane.schemas import inputs_hash
 from fairlane.signature import TaskInvalid
 from fairlane.task import Options, Seconds, Task, path_of, version_order
+
+log = logging.getLogger("fairlane")
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -55,6 +60,7 @@ class Fairlane(Verbs):
         self, database_url: str | None = None, *, settings: Settings | None = None
     ) -> None:
         self.tasks: dict[tuple[str, str], Task[..., Any]] = {}  # by key and version
+        self._rules = Rules()
         self._database_url = database_url and config.postgres_url("database_url", database_url)
         self._settings = settings
         self._producer = Producer(self._url, self.tasks)
@@ -124,9 +130,65 @@ class Fairlane(Verbs):
                     f"{path_of(function)}; give one another key or version"
                 )
             self.tasks[key, version] = task
+            self._rules.take(task)
             return task
 
         return decorate
+
+    def cron(
+        self,
+        expression: str,
+        *,
+        tenant: str | Iterable[str],
+        tz: str = "UTC",
+        payload: Mapping[str, Any] | None = None,
+        missed: str = "once",
+        overlap: str = "allow",
+        jitter_seconds: int = 0,
+        dedupe_window_seconds: int = 0,
+        label: str | None = None,
+    ) -> Callable[[F], F]:
+        """Run a task by the clock for these tenants; above or below `@app.job`.
+
+        `payload` is a template: "{{schedule.time}}", "{{tenant.slug}}". See docs/triggers.md.
+        """
+        fields = {
+            "trigger_type": "schedule",
+            "cron_expr": expression,
+            "timezone": tz,
+            "payload_template": payload,
+            "missed": missed,
+            "overlap": overlap,
+            "jitter_seconds": jitter_seconds,
+            "dedupe_window_seconds": dedupe_window_seconds,
+        }
+        return self._rules.decorate(Rule(tenants=tenants_of(tenant), fields=fields, label=label))
+
+    def on(
+        self,
+        event: str,
+        *,
+        tenant: str | Iterable[str] | None = None,
+        payload: Mapping[str, Any] | None = None,
+        filter: Mapping[str, Any] | None = None,  # noqa: A002 - the name it has everywhere
+        overlap: str = "allow",
+        dedupe_window_seconds: int = 0,
+        label: str | None = None,
+    ) -> Callable[[F], F]:
+        """Run a task for each event of this name, `provider.*` for many; above or below `@app.job`.
+
+        Of every tenant, if none is named. Without `payload`, a template, each argument that the
+        function needs is the event's field of the same name. See docs/triggers.md.
+        """
+        fields = {
+            "trigger_type": "event",
+            "event_name": event,
+            "filter": filter,
+            "payload_template": payload,
+            "overlap": overlap,
+            "dedupe_window_seconds": dedupe_window_seconds,
+        }
+        return self._rules.decorate(Rule(tenants=tenants_of(tenant), fields=fields, label=label))
 
     def check_tasks(self) -> None:
         """Refuse a task that a process of its own could not find."""
@@ -147,7 +209,17 @@ class Fairlane(Verbs):
 
     async def register_through(self, send: Send) -> dict[tuple[str, str], str]:
         """The same, through a connection that the caller has."""
-        return await self._producer.define(send)
+        defined = await self._producer.define(send)
+        if self.tasks:
+            for row in await self._producer.bring(send, self._rules.call(self.tasks)):
+                if row["change"] == "no such tenant":
+                    log.warning(
+                        'trigger "%s" waits for its tenant "%s": create it with: fairlane tenants '
+                        "create, and start again",
+                        row["label"],
+                        row["tenant"],
+                    )
+        return defined
 
     # Enqueueing ------------------------------------------------------------
 
@@ -198,6 +270,54 @@ class Fairlane(Verbs):
     def send_sync(self, request: Request, connection: Any = None) -> Enqueued:
         """The same, for code without an event loop."""
         return self._producer.send_sync([self._checked(request)], connection)[0]
+
+    async def emit(
+        self,
+        name: str,
+        data: Mapping[str, Any] | None = None,
+        *,
+        tenant: str,
+        id: str | None = None,  # noqa: A002 - the name it has everywhere
+        correlation_id: str | None = None,
+        connection: Any = None,
+    ) -> Emitted:
+        """Tell that something has happened; the scheduler makes the jobs of the triggers that take
+        it.
+
+        `connection` is your own open transaction: the event exists if and only if it commits. The
+        same `id` again is the same event again.
+        """
+        event = self._emission(name, data, tenant, id, correlation_id)
+        if connection is None:
+            return await event.by(self._producer.pools)
+        return await event.through(connection)
+
+    def emit_sync(
+        self,
+        name: str,
+        data: Mapping[str, Any] | None = None,
+        *,
+        tenant: str,
+        id: str | None = None,  # noqa: A002
+        correlation_id: str | None = None,
+        connection: Any = None,
+    ) -> Emitted:
+        """The same, for code without an event loop."""
+        event = self._emission(name, data, tenant, id, correlation_id)
+        if connection is None:
+            return self.wait(event.by(self._producer.pools))
+        return event.through_sync(connection)
+
+    def _emission(
+        self,
+        name: str,
+        data: Mapping[str, Any] | None,
+        tenant: str,
+        id: str | None,  # noqa: A002
+        correlation_id: str | None,
+    ) -> Emission:
+        limit = self.settings.payload_limit
+        return Emission(name, data, tenant, id=id, correlation_id=correlation_id, limit=limit)
 
     def _request(
         self, key: str, payload: Mapping[str, Any] | None, tenant: str, options: EnqueueOptions

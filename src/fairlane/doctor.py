@@ -143,12 +143,14 @@ async def _old_transactions(conn: Connection) -> Check:
                    extract(epoch from clock_timestamp() - xact_start)::float8
               from pg_stat_activity
              where pid <> pg_backend_pid()
+               and datname = current_database()     -- another's snapshots hold nothing of ours
                and xact_start is not null
                and backend_type <> 'walsender'
              union all
             select format('prepared transaction %s', gid),
                    extract(epoch from clock_timestamp() - prepared)::float8
               from pg_prepared_xacts
+             where database = current_database()
              union all
             select null, 0
           ) held (holder, seconds)

@@ -179,6 +179,16 @@ class PlanNotFound(FairlaneError):
     sqlstate = "LN112"
 
 
+class TriggerNotFound(FairlaneError):
+    """No such trigger, for whoever asked."""
+
+    sqlstate = "LN113"
+
+
+class TriggerInvalid(Faulty):
+    """A trigger, or a file of them, is refused; nothing of it was stored."""
+
+
 def _tree(root: type[FairlaneError]) -> list[type[FairlaneError]]:
     return [root, *(leaf for branch in root.__subclasses__() for leaf in _tree(branch))]
 

@@ -9,6 +9,8 @@ from fairlane.access.principal import Principal
 from fairlane.access.roles import Role
 from fairlane.core import calls
 from fairlane.ids import uuid7
+from fairlane.scheduler import asking, store
+from fairlane.scheduler.dispatcher import Dispatcher
 from support.core import Core
 
 TENANTS = ("acme", "globex")
@@ -19,6 +21,7 @@ CANARIES = {"acme": "tweet-of-acme", "globex": "tweet-of-globex"}
 HOLDING = frozenset(
     {"job", "dead_letter", "history", "attempt", "log_line", "output", "lane", "gate", "arrival"}
     | {"audit", "tenant", "token", "jobs", "dead_letters", "attempts", "tenants", "tokens"}
+    | {"trigger", "triggers", "event", "emission", "delivery", "firing"}
 )
 
 
@@ -76,13 +79,28 @@ async def an_estate(core: Core) -> Estate:
         await core.cancel(await core.enqueue(tenant, "kind", **asked), reason=canary)
         made = await tokens.create(core.conn, Role.ADMIN, tenant=tenant, name=canary)
         estate.token[tenant] = made.id
+        await some_triggers(core, tenant, canary)
     for tenant in TENANTS:
-        # Not swept any more: their arrivals stay.
+        # Not swept and not dispatched any more: their arrivals and events stay.
+        await core.send(calls.emit([{"tenant": tenant, "name": CANARIES[tenant]}]))
         estate.queued[tenant] = await core.enqueue(
             tenant, "kind", **{**asked_by(tenant), "id": uuid7(), "resend": False}
         )
     await tokens.create(core.conn, Role.OPERATOR, name="of nobody")
     return estate
+
+
+async def some_triggers(core: Core, tenant: str, canary: str) -> None:
+    """A trigger that has fired, and an event that was delivered."""
+    on = {"label": canary, "trigger_type": "event", "event_name": canary, "definition_key": "kind"}
+    trigger = await store.create(core.conn, tenant, on)
+    event = {"tenant": tenant, "name": canary, "data": {"secret": canary}}
+    await core.send(calls.emit([event]))
+    await Dispatcher().tick(core.conn)
+    await asking.fire(core.conn, trigger, {}, tenant)
+    worker = await core.a_worker(1_000_000)
+    for _ in range(2):
+        await core.finish(await core.claim_one(worker))
 
 
 def asked_by(tenant: str) -> dict[str, object]:

@@ -294,3 +294,22 @@ async def test_roles_and_claims_are_mapped(provider: Provider) -> None:
     # With a map, our own names mean nothing by themselves.
     with pytest.raises(Unauthenticated):
         await signed("operator")
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        {"exp": 1e300},
+        {"exp": 10**30},
+        {"sub": "ada\ud800"},
+        {"sub": "ada\0"},
+        {"sub": "a" * 201},
+        {"sub": ""},
+        {"tenant": "acme\ud800"},
+        {"tenant": ["acme"]},
+    ],
+)
+async def test_claims_that_cannot_be_written_down_are_refused(
+    provider: Provider, verifier: OidcVerifier, claims: dict[str, Any]
+) -> None:
+    await refused(verifier, provider.sign("one", **claims))

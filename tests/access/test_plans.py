@@ -38,7 +38,7 @@ class Large:
 
     async def plans_of(self, who: Principal, sql: str, *args: object) -> list[asyncpg.Record]:
         async with self.core.conn.transaction():
-            await self.core.conn.fetch(ACT, ROLE, who.scope, who.subject, "0")
+            await self.core.conn.fetch(ACT, ROLE, who.scope, who.subject, "0", "0")
             self.plans.clear()
             rows = await self.core.conn.fetch(sql, *args)
         assert self.plans.found

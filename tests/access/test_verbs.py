@@ -87,6 +87,8 @@ OPERATORS_VERBS = {
     "create_tenant": calls.create_tenant("mine", "pro", "", {}),
     "set_tenant": calls.set_tenant("globex", {"max_running": 0}),
     "pause_tenant": calls.pause_tenant("globex"),
+    "set_tenant, its own": calls.set_tenant("acme", {"max_running": 9999}),
+    "resume_tenant, its own": calls.resume_tenant("acme"),
     "set_plan": calls.set_plan("pro", {"max_running": 0}),
     "set_queue": calls.set_queue("default", {"slots": 1}),
     "pause_queue": calls.pause_queue("default"),
@@ -109,6 +111,36 @@ async def test_a_tenants_transaction_changes_nothing_that_is_everybodys(
             await send(connection, OPERATORS_VERBS[verb])
     async with straight.acting(OPERATOR) as connection:
         await send(connection, OPERATORS_VERBS[verb])
+
+
+NOBODY = uuid4()
+WORKERS_VERBS = {
+    "register_worker": lambda w: calls.register_worker(uuid4(), "mine", {"default": 4}),
+    "claim": lambda w: calls.claim(w, "default", 4),
+    "claim_queues": lambda w: calls.claim_queues(w, ["default"], [4]),
+    "heartbeat": lambda w: calls.heartbeat(w),
+    "report": lambda w: calls.report(w, []),
+    "prepare": lambda w: calls.prepare(w, [NOBODY], [1], [None], ["x"]),
+    "finish": lambda w: calls.finish(w, [NOBODY], [1], ["null"]),
+    "fail": lambda w: calls.fail(w, NOBODY, 1, {}),
+    "fail_many": lambda w: calls.fail_many(w, []),
+    "snooze": lambda w: calls.snooze(w, NOBODY, 1, 1),
+    "canceled": lambda w: calls.canceled(w, NOBODY, 1),
+    "bounce": lambda w: calls.bounce(w, NOBODY, 1),
+    "hand_back": lambda w: calls.hand_back(w, [NOBODY], [1]),
+    "stop_worker": lambda w: calls.stop_worker(w),
+}
+
+
+@pytest.mark.parametrize("verb", WORKERS_VERBS)
+async def test_a_tenants_transaction_does_no_workers_work(
+    straight: Database, estate: Estate, core: Core, verb: str
+) -> None:
+    """Also where it knows a worker's id: each of its jobs says which one ran it."""
+    worker = await core.a_worker()
+    with pytest.raises(asyncpg.InsufficientPrivilegeError, match="acts for one tenant"):
+        async with straight.acting(estate.principal("acme")) as connection:
+            await send(connection, WORKERS_VERBS[verb](worker))
 
 
 async def test_the_cheap_way_refuses_a_call_without_the_tenant(

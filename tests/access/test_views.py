@@ -1,9 +1,13 @@
 """Views show their reader's rows: by `security_invoker`, and by a guard where there is none yet."""
 
+from uuid import uuid4
+
+import asyncpg
 import pytest
 
 from access.estate import CANARIES, OPERATOR, TENANTS, WORKER, Estate
 from fairlane.access.acting import Database
+from fairlane.core import calls
 from support.core import Core
 
 VIEWS = (
@@ -15,6 +19,7 @@ VIEWS = (
     "tenants",
     "lane_counts",
     "tokens",
+    "triggers",
 )
 
 
@@ -28,7 +33,30 @@ async def test_every_view_that_may_be_read_reads_as_its_reader(core: Core) -> No
         """
     )
     assert {row["name"] for row in rows} == set(VIEWS)
-    assert all("security_invoker=true" in row["reloptions"] for row in rows)
+    as_owner = {
+        row["name"] for row in rows if "security_invoker=true" not in (row["reloptions"] or [])
+    }
+    assert as_owner == {"workers"}, "this one asks by itself"
+
+
+async def test_where_workers_run_and_by_which_token_is_for_operators(
+    server: Database, estate: Estate, core: Core
+) -> None:
+    about = calls.register_worker(uuid4(), "w", {}, metadata={"subject": "token:AbC12345"})
+    await core.send(about)
+    for who in (estate.principal("acme"), WORKER):
+        async with server.acting(who) as connection:
+            assert await connection.fetch("select * from fairlane.workers") == []
+        for column in ("metadata", "hostname", "pid"):
+            with pytest.raises(asyncpg.InsufficientPrivilegeError):
+                async with server.acting(who) as connection:
+                    await connection.fetch(f"select {column} from fairlane.worker")
+    async with server.acting(OPERATOR) as connection:
+        seen = str(await connection.fetch("select * from fairlane.workers"))
+    assert "token:AbC12345" in seen
+    async with server.acting(estate.principal("acme")) as connection:
+        names = await connection.fetch("select worker from fairlane.jobs where worker is not null")
+    assert names, "each job says by name which one ran it"
 
 
 @pytest.fixture

@@ -10,6 +10,8 @@ from fairlane.access import tokens
 from fairlane.access.roles import Role
 from fairlane.api.app import asgi
 from fairlane.config import Settings
+from fairlane.core import calls
+from fairlane.scheduler import store
 
 PREFIX = "/api/v1"
 ROLES = ("viewer", "member", "admin", "operator", "worker")
@@ -43,7 +45,8 @@ class Operation:
         if self.role == "worker":
             return {"worker", "operator"}
         order = ("viewer", "member", "admin", "operator")
-        return set(order[order.index(self.role) :])
+        also = self.document.get("x-fairlane-also", [])
+        return {*order[order.index(self.role) :], *also}
 
     @property
     def body(self) -> Any:
@@ -70,6 +73,8 @@ def operations() -> Iterator[Operation]:
                 yield Operation(method.upper(), path, each)
 
 
+TRIGGER = {"label": "t", "trigger_type": "schedule", "cron_expr": "0 3 * * *"}
+TRIGGER |= {"definition_key": "a.task"}
 HELD = {"worker": "w1", "attempt": 1}
 BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/jobs"): lambda: {"definition_key": "a.task"},
@@ -77,6 +82,9 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/jobs/bulk"): lambda: {"action": "cancel", "filter": {"q": "none"}},
     ("POST", "/dead-letters/bulk"): lambda: {"action": "ignore", "filter": {"queue": "none"}},
     ("POST", "/tokens"): lambda: {"role": "viewer"},
+    ("POST", "/triggers"): lambda: {**TRIGGER, "label": uuid4().hex},
+    ("PATCH", "/triggers/{trigger_id}"): lambda: {"label": uuid4().hex},
+    ("POST", "/events"): lambda: {"name": "folder.updated"},
     ("POST", "/admin/tenants"): lambda: {"slug": f"t-{uuid4().hex}"},
     ("PATCH", "/admin/tenants/{slug}"): lambda: {"weight": 2},
     ("POST", "/admin/plans"): lambda: {"name": f"p-{uuid4().hex}"},
@@ -102,6 +110,11 @@ async def target(world: World, operation: Operation, tenant: str) -> str | None:
         return await world.died(tenant, "a.task")
     if path.startswith("/tokens"):
         return (await tokens.create(world.core.conn, Role.VIEWER, tenant=tenant)).id
+    if path.startswith("/triggers"):
+        return str((await store.create(world.core.conn, tenant, TRIGGER)).id)
+    if path.startswith("/events"):
+        event = {"tenant": tenant, "name": "folder.updated"}
+        return str((await world.core.send(calls.emit([event])))[0]["id"])
     if path.startswith("/admin/jobs/definitions"):
         return str(await world.core.one("select id from fairlane.definition limit 1"))
     if path.startswith("/admin"):

@@ -119,3 +119,24 @@ async def test_a_token_is_shown_once_and_ends_when_it_is_revoked(
 
     assert (await admin.delete(f"/tokens/{made['id']}")).json()["revoked_at"] is not None
     assert (await shop.get("/me")).status_code == 401
+
+
+async def test_how_a_job_is_run_is_shown_to_operators_alone(
+    operator: Caller, viewer: Caller, admin: Caller
+) -> None:
+    for body in (
+        {"key": "a", "executor": "command", "command": {"argv": ["x"], "env": {"PW": "canary"}}},
+        {"key": "b", "executor": "http", "http": {"url": "https://canary.example/"}},
+    ):
+        assert (await operator.post("/admin/jobs/definitions", body)).status_code == 201
+
+    for caller in (viewer, admin):
+        shown = await caller.get("/definitions")
+        assert "canary" not in shown.text
+        (a,) = [each for each in shown.json()["items"] if each["key"] == "a"]
+        assert (a["executor"], a["queue"], a["is_active"]) == ("command", "default", True)
+    for seen in (
+        await operator.get("/definitions"),
+        await operator.acting_for("acme").get("/definitions"),
+    ):
+        assert seen.text.count("canary") == 2

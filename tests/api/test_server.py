@@ -1,14 +1,16 @@
 """`fairlane server` and `fairlane up`: real processes on real sockets, and the router in another's
 application."""
 
+import asyncio
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -64,9 +66,11 @@ class Running:
 
 
 @contextmanager
-def running(folder: Path, *words: str, **environment: str) -> Iterator[Running]:
+def running(
+    folder: Path, *words: str, program: Sequence[str] = ("-m", "fairlane"), **environment: str
+) -> Iterator[Running]:
     process = subprocess.Popen(
-        [sys.executable, "-m", "fairlane", *words],
+        [sys.executable, *program, *words],
         cwd=folder,
         env={**os.environ, **environment},
         stdout=subprocess.PIPE,
@@ -105,6 +109,40 @@ def test_it_serves_with_the_first_token_and_stops_in_good_order(
         assert not any("operator token" in line for line in again.said)
 
 
+# As `fairlane server`, but in a hurry.
+HURRIED = (
+    "import sys; from fairlane.api import serving; serving.GRACE = 1;"
+    "from fairlane.cli.main import main; sys.argv[1:1] = ['server']; sys.exit(main())"
+)
+
+
+def test_it_stops_whoever_keeps_it_waiting(database: str, tmp_path: Path) -> None:
+    """One sends no more of its body, one does not read what it is sent."""
+    with running(
+        tmp_path, "--port", "0", program=("-c", HURRIED), FAIRLANE_DATABASE_URL=database
+    ) as server:
+        token = server.until(r"operator token, shown this once: (fl_\S+)")
+        address = server.until(r"listening on (http://[0-9.:]+)")
+        server.ready(address)
+        host, port = address.removeprefix("http://").split(":")
+        asks = f"HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n"
+        more = "Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"
+        with (
+            socket.create_connection((host, int(port))) as slow,
+            socket.create_connection((host, int(port))) as deaf,
+        ):
+            slow.sendall(f"POST /api/v1/admin/jobs/definitions {asks}{more}".encode())
+            tenant = {"Authorization": f"Bearer {token}"}
+            httpx2.post(f"{address}/api/v1/admin/tenants", json={"slug": "acme"}, headers=tenant)
+            deaf.sendall(f"GET /api/v1/stream?tenant=acme {asks}\r\n".encode())
+            assert deaf.recv(12) == b"HTTP/1.1 200"
+            began = time.monotonic()
+            server.process.send_signal(signal.SIGTERM)
+            assert server.process.wait(DEADLINE) == 0
+            assert time.monotonic() - began < 1 + 5 + 3, server.said
+    assert not [line for line in server.said if "Traceback" in line or "Error" in line]
+
+
 def test_an_address_that_is_taken_is_refused(database: str, tmp_path: Path) -> None:
     with running(tmp_path, "server", "--port", "0", FAIRLANE_DATABASE_URL=database) as first:
         port = first.until(r"listening on http://127.0.0.1:([0-9]+)")
@@ -118,9 +156,30 @@ async def test_it_is_not_ready_on_an_old_schema(world: World, core: Core) -> Non
 
     await core.fetch("delete from fairlane.migration where number = 2")
 
-    answer = await world.http.get("/readyz")
+    async with asyncio.timeout(DEADLINE):
+        # An answer holds for a second.
+        while (answer := await world.http.get("/readyz")).status_code == 200:
+            await asyncio.sleep(0.05)
     assert answer.status_code == 503
     assert (await world.http.get("/healthz")).status_code == 200
+
+
+async def test_any_number_may_ask_whether_it_is_ready(world: World, core: Core) -> None:
+    """It is found out once for all, by a connection that is there anyway."""
+    world.app.state.fairlane.readiness._until = 0
+    known = await core.one(SESSIONS)
+
+    answers = await asyncio.gather(*(world.http.get("/readyz") for _ in range(100)))
+
+    assert {answer.status_code for answer in answers} == {200}
+    assert await core.one(SESSIONS) - known < 5
+    looks: list[object] = []
+    world.app.state.fairlane.readiness._look = looks.append
+    assert (await world.http.get("/readyz")).status_code == 200
+    assert looks == []
+
+
+SESSIONS = "select sessions from pg_stat_database where datname = current_database()"
 
 
 async def test_the_router_lives_in_another_application(database: str, world: World) -> None:

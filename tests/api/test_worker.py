@@ -1,6 +1,7 @@
 """Workers over HTTP: the same rules, the same fencing."""
 
 import asyncio
+import json
 import os
 import re
 import subprocess
@@ -8,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from api.world import Caller, World
+from fairlane.access.principal import Principal
+from fairlane.access.roles import Role
 from support.clock import Clock
 from support.core import Core
 
@@ -98,11 +101,7 @@ async def test_nobody_speaks_for_a_job_that_another_token_holds(
 
 async def test_a_claim_waits_for_the_first_job(worker: Caller, core: Core) -> None:
     waiting = asyncio.create_task(claimed(worker, wait_seconds=25))
-    # The claim rings the bell for itself once it has found nothing.
-    until = "select exists (select from fairlane.doorbell where waiting_until > fairlane.clock())"
-    async with asyncio.timeout(20):
-        while not await core.one(until):
-            await asyncio.sleep(0.01)
+    await listening(core)
     job = str(await core.enqueue("acme", "a.task"))
     async with asyncio.timeout(20):
         (taken,) = await waiting
@@ -176,3 +175,60 @@ async def test_an_operator_may_work_too_whatever_tenant_it_names(
     held = {"worker": "w1", "attempt": taken["attempt"]}
     done = await operator.acting_for("acme").post(f"/worker/jobs/{job}/complete", held)
     assert done.json()["status"] == "succeeded"
+
+
+async def listening(core: Core) -> None:
+    """Until a claim has found nothing, and waits."""
+    until = "select exists (select from fairlane.doorbell where waiting_until > fairlane.clock())"
+    async with asyncio.timeout(20):
+        while not await core.one(until):
+            await asyncio.sleep(0.01)
+
+
+async def test_a_claim_whose_caller_has_gone_takes_nothing(
+    served: str, worker: Caller, core: Core
+) -> None:
+    host, port = served.removeprefix("http://").split(":")
+    _, writer = await asyncio.open_connection(host, int(port))
+    body = json.dumps({**CLAIM, "wait_seconds": 25}).encode()
+    head = (
+        "POST /api/v1/worker/jobs/claim HTTP/1.1\r\nHost: x\r\n"
+        f"Authorization: Bearer {worker.token}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    writer.write(head.encode() + body)
+    await writer.drain()
+    await listening(core)
+    writer.close()
+    await writer.wait_closed()
+
+    job = str(await core.enqueue("acme", "a.task"))
+    (taken,) = await claimed(worker, worker="w2", wait_seconds=25)
+    assert (taken["id"], taken["attempt"]) == (job, 1)
+
+
+async def test_what_was_claimed_while_its_caller_went_is_handed_back(
+    world: World, worker: Caller, core: Core
+) -> None:
+    job = str(await core.enqueue("acme", "a.task"))
+    gone = iter([False, True, True])
+
+    async def is_gone() -> bool:
+        return next(gone)
+
+    who = Principal("token:lost", Role.WORKER)
+    claimer = world.app.state.fairlane.claimer
+    assert await claimer.claim(who, "w1", {"default": 1}, 0, holding=None, is_gone=is_gone) == []
+    (taken,) = await claimed(worker)
+    assert (taken["id"], taken["attempt_count"]) == (job, 1), "the one before does not count"
+
+
+async def test_an_answer_that_was_lost_on_its_way_is_given_back(worker: Caller, core: Core) -> None:
+    kept, lost = [str(await core.enqueue("acme", "a.task")) for _ in range(2)]
+    assert {job["id"] for job in await claimed(worker)} == {kept, lost}
+    assert await claimed(worker) == [], "a name that says nothing keeps what it has"
+
+    (again,) = await claimed(worker, holding=[kept])
+    assert (again["id"], again["attempt_count"]) == (lost, 1)
+    held = {"worker": "w1", "attempt": 1}
+    assert (await worker.post(f"/worker/jobs/{kept}/complete", held)).status_code == 200

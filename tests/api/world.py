@@ -13,6 +13,7 @@ from fastapi import FastAPI
 from fairlane.access import tokens
 from fairlane.access.roles import Role
 from fairlane.api.app import asgi
+from fairlane.api.doorway import doorway
 from fairlane.api.limits import Limits
 from fairlane.api.serving import Server, address_of, listen
 from fairlane.config import Settings
@@ -107,11 +108,11 @@ async def world_of(url: str, core: Core, limits: Limits = NO_LIMITS) -> AsyncIte
 
 
 @asynccontextmanager
-async def on_a_socket(app: FastAPI) -> AsyncIterator[str]:
+async def on_a_socket(app: FastAPI, most: int = 4000) -> AsyncIterator[str]:
     """Serve an application, whose lifespan runs already, on a port of its own."""
     listening = listen("127.0.0.1", 0)
     server = Server(
-        uvicorn.Config(app, lifespan="off", log_config=None, ws="none", http="httptools")
+        uvicorn.Config(app, lifespan="off", log_config=None, ws="none", http=doorway(most))
     )
     serving = asyncio.create_task(server.serve(sockets=[listening]))
     try:

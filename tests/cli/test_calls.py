@@ -77,7 +77,7 @@ def test_every_command_says_what_it_is_for(call: Call) -> None:
 
 
 def test_every_command_that_shows_or_makes_something_takes_json(call: Call) -> None:
-    quiet = {"up", "server", "worker"}
+    quiet = {"up", "server", "worker", "scheduler"}
     for words in every_command():
         options = call(*words, "--help").out
         if words[0] in quiet or "COMMAND [ARGS]" in options:

@@ -246,6 +246,18 @@ def test_every_fault_of_the_settings_is_told_at_once_with_its_pointer() -> None:
         ["node", "--eval", {"value": "{payload.x}"}],
         ["sh", "-c", {"optional": ["{payload.x}"]}],
         ["sh", "-c", {"each": "{payload.x}", "argv": ["{item}"]}],
+        ["bash", "-cx", "echo {payload.x}"],
+        ["bash", "-exc", "echo {payload.x}"],
+        ["env", "-S", "tool {payload.x}"],
+        ["env", "-iS{payload.x}"],
+        ["env", "--split-string=tool {payload.x}"],
+        ["script", "-qc", "tool {payload.x}", "/dev/null"],
+        ["flock", "/tmp/lock", "-c", "tool {payload.x}"],
+        ["perl", "-0777ne", "print {payload.x}"],
+        ["perl", "-i.bak", "-pe", "s/a/{payload.x}/"],
+        ["php", "-r", "{payload.x}"],
+        ["xargs", "-0", "-n", "1", "sh", "-c", "echo {payload.x}"],
+        ["sudo", "-u", "nobody", "su", "--command={payload.x}"],
     ],
 )
 def test_no_value_may_stand_in_code_that_an_interpreter_is_given(argv: list[Any]) -> None:
@@ -253,10 +265,61 @@ def test_no_value_may_stand_in_code_that_an_interpreter_is_given(argv: list[Any]
         CommandSettings.read({"argv": argv}, OPEN)
 
 
-def test_a_script_with_the_value_as_its_argument_is_fine() -> None:
-    CommandSettings.read(
-        {"argv": ["sh", "-c", 'tar cf - "$1" | gzip', "sh", "{payload.dir}"]}, OPEN
-    )
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["env", "{payload.x}"],
+        ["env", "-i", "-u", "A", "B=1", "/usr/bin/{payload.x}"],
+        ["nice", "-n", "5", "{payload.x}"],
+        ["nice", "-5", "{payload.x}"],
+        ["timeout", "--signal=KILL", "5", "{payload.x}"],
+        ["timeout", "-s", "KILL", "5", "nohup", "setsid", "{payload.x}"],
+        ["xargs", "-n", "1", {"value": "{payload.x}"}],
+        ["busybox", "{payload.x}"],
+        ["sudo", "-u", "{payload.user}", {"optional": ["{payload.x}"]}],
+    ],
+)
+def test_no_value_may_choose_the_program_that_another_starts(argv: list[Any]) -> None:
+    with pytest.raises(DefinitionInvalid) as refused:
+        CommandSettings.read({"argv": argv}, OPEN)
+    (fault,) = refused.value.faults
+    assert fault.pointer.startswith(f"/command/argv/{len(argv) - 1}")
+    assert "the program is named outright" in fault.message
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["sh", "-c", 'tar cf - "$1" | gzip', "sh", "{payload.dir}"],
+        ["env", "A={payload.x}", "tool", "-S", "{payload.x}"],
+        ["timeout", "{payload.seconds}", "tool", "{payload.x}"],
+        ["nice", "-n", "{payload.n}", "tool", "{payload.x}"],
+        ["xargs", "-a", "{payload.file}", "tool", "-c", "{payload.x}"],
+        ["perl", "-Mbase", "script.pl", "{payload.x}"],
+        ["tool", "-c", "{payload.x}"],
+    ],
+)
+def test_a_value_that_is_an_argument_of_its_own_is_fine(argv: list[Any]) -> None:
+    CommandSettings.read({"argv": argv}, OPEN)
+
+
+def test_a_brace_that_names_no_value_is_told_once_and_with_what_to_write() -> None:
+    """What stood behind it was taken for the code, and refused as well."""
+    with pytest.raises(DefinitionInvalid) as refused:
+        CommandSettings.read(
+            {
+                "argv": ["python3", "-c", "print({'x': 1})", "{tenant.slug}"],
+                "env": {"X": "{'x': 1}"},
+            },
+            OPEN,
+        )
+    assert [fault.pointer for fault in refused.value.faults] == [
+        "/command/argv/2",
+        "/command/env/X",
+    ]
+    assert all('write "{{" for a plain brace' in fault.message for fault in refused.value.faults)
+    with pytest.raises(DefinitionInvalid, match=r'a lone "{"; write "{{" for a plain brace$'):
+        CommandSettings.read({"argv": ["tool", "{x"]}, OPEN)
 
 
 SCHEMA = {

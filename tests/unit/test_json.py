@@ -2,6 +2,7 @@
 
 import enum
 import math
+import time
 from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any
@@ -147,3 +148,20 @@ def test_a_number_of_many_digits_is_kept_to_the_last() -> None:
     json.check(number, "it")
 
     assert json.loads(json.dumps(number)) == number
+
+
+def test_a_refusal_has_its_place_apart_and_no_longer_than_can_be_read() -> None:
+    with pytest.raises(PayloadInvalid) as refused:
+        json.check({"k" * 100_000: {"a": math.nan}}, "it")
+
+    (fault,) = refused.value.faults
+    assert fault.pointer.startswith("/kkk")
+    assert len(fault.pointer) == json.LONGEST
+    assert len(str(refused.value)) < 300
+
+
+def test_a_long_list_under_a_long_key_is_walked_once() -> None:
+    """Its places would be gigabytes, if each were put together."""
+    started = time.process_time()
+    json.check({"k" * 100_000: list(range(100_000))}, "it")
+    assert time.process_time() - started < 1

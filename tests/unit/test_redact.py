@@ -1,7 +1,10 @@
 """Secrets are gone by schema, path, name, shape and known value, and nothing else is."""
 
 import base64
+import html
 import json
+import re
+import shlex
 import string
 import time
 from typing import Any
@@ -13,7 +16,9 @@ from hypothesis import strategies as st
 
 from fairlane.definitions.definition import Definition
 from fairlane.errors import Fault
-from fairlane.redact import MARKER, Known, Redactor, names, paths, shapes
+from fairlane.executors.base import cut, failed
+from fairlane.executors.cuts import beginning, ending
+from fairlane.redact import KNOWN, MARKER, Known, Redactor, names, paths, shapes
 from fairlane.redact.mask import Mask
 from support.redaction import CANARY, PATHS, SCHEMAS, SECRET, planted
 
@@ -334,6 +339,64 @@ def test_a_known_value_is_hidden_as_it_is_and_as_it_is_encoded(secret: str) -> N
         assert redactor.text(hidden) == hidden
 
 
+ODD = "p/ä\"q'=<Zx9> & sword\\fish"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        json.dumps(ODD, ensure_ascii=False),
+        json.dumps(ODD).replace("/", "\\/"),
+        json.dumps(json.dumps({"k": ODD})),
+        repr(repr(ODD)),
+        quote(ODD, safe="").replace("%2F", "%2f").replace("%C3%A4", "%c3%a4"),
+        quote(quote(ODD, safe=""), safe=""),
+        ODD.encode().hex(),
+        ODD.encode().hex().upper(),
+        shlex.quote(ODD),
+        "'" + ODD.replace("'", "'\\''") + "'",
+        html.escape(ODD),
+    ],
+)
+def test_a_known_value_is_hidden_however_it_is_escaped(said: str) -> None:
+    said = re.sub("%[0-9A-F]{2}", lambda found: found[0].lower(), said) if "%2f" in said else said
+    hidden = Redactor(secrets=[ODD]).text(said)
+    assert MARKER in hidden
+    assert len(hidden) <= len(MARKER) + 20
+    assert "sword" not in hidden
+    assert ODD.encode().hex()[:12] not in hidden.lower()
+
+
+def test_a_short_value_is_hidden_in_base64() -> None:
+    for before in (b"", b"u", b"u:"):
+        said = base64.b64encode(before + b"Xy9_pw" + b"!").decode()
+        assert MARKER in Redactor(secrets=["Xy9_pw"]).text(said)
+
+
+@pytest.mark.parametrize("width", [20, 64, 76])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_base64_that_is_broken_into_lines_is_hidden(width: int, end: str) -> None:
+    secret = "".join(chr(33 + n * 7 % 90) for n in range(120))
+    for before in range(4):
+        whole = base64.b64encode(b"user"[:before] + secret.encode()).decode()
+        lines = [whole[at : at + width] for at in range(0, len(whole), width)]
+        hidden = Redactor(secrets=[secret]).text(f"auth:{end}{end.join(lines)}{end}the end")
+        assert not [line for line in lines if line[6:-6] and line[6:-6] in hidden]
+        assert hidden.startswith("auth:")
+        assert hidden.endswith(f"{end}the end")
+        assert len(hidden) < 60
+
+
+@pytest.mark.parametrize("secret", ["s3cr\udcff\udcfeet-value", "half a \ud800 character"])
+def test_a_secret_that_is_no_utf_8_is_hidden_and_spoils_nothing(secret: str) -> None:
+    """It made every line that was logged afterwards fail."""
+    known = Known([secret, CANARY])
+    assert known.hide(f"<{secret}>") == f"<{MARKER}>"
+    assert known.hide(CANARY) == MARKER
+    printed = b"s3cr\xff\xfeet-value".decode(errors="replace")
+    assert Known(["s3cr\udcff\udcfeet-value"]).hide(printed) == MARKER
+
+
 def test_each_line_of_a_long_secret_is_hidden() -> None:
     redactor = Redactor(secrets=["first line of it\nsecond line of it"])
     assert redactor.text("got: second line of it.") == f"got: {MARKER}."
@@ -370,6 +433,51 @@ def test_the_secrets_of_a_job_are_hidden_while_it_runs() -> None:
             pass
         assert known.hide(CANARY) == MARKER, "another job has the same one"
     assert known.hide(CANARY) == CANARY
+
+
+# Cut to measure ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("before", [*range(1_980, 2_004), 10_180, 10_185, 10_190])
+def test_a_message_is_cut_without_leaving_half_a_secret(before: int) -> None:
+    with KNOWN.during([CANARY]):
+        failure = failed(ValueError("x" * before + CANARY * 3 + "y" * 20_000))
+    error = cut(Redactor().error(failure.error))
+    assert len(error["message"]) <= 2_000
+    assert CANARY[:3] not in error["message"]
+    assert error["message"].startswith("x" * min(before, 1_990))
+
+
+@pytest.mark.parametrize("after", [*range(16_350, 16_390), 24_570, 24_576])
+def test_a_traceback_is_cut_without_leaving_half_a_secret(after: int) -> None:
+    with KNOWN.during([CANARY]):
+        failure = failed(ValueError("y" * 40_000 + CANARY + "x" * after))
+    error = cut(Redactor().error(failure.error))
+    assert len(error["traceback"]) <= 16_384
+    assert CANARY[-3:] not in error["traceback"]
+    assert "x" * 16_000 in error["traceback"]
+
+
+def test_what_shrinks_when_it_is_scrubbed_has_no_half_secret_at_its_end_either() -> None:
+    """A thousand long secrets became a thousand markers, and the half one moved into sight."""
+    said = f"{CANARY} " * 2_000
+    scrub = Known([CANARY]).hide
+    for most in range(1_000, 1_040):
+        assert CANARY[:3] not in beginning(said, most, scrub)
+        assert CANARY[-3:] not in ending(said, most, scrub)
+        assert MARKER in beginning(said, most, scrub)
+    assert ending("abc", 0, str) == ""
+    assert beginning("abc", 2, str) == "ab"
+
+
+def test_an_error_is_cut_to_what_is_kept() -> None:
+    error = {"type": "X", "message": "m" * 9_000, "stderr_tail": "a" + "b" * 4_096, "exit_code": 3}
+    assert cut(error) == {
+        "type": "X",
+        "message": "m" * 2_000,
+        "stderr_tail": "b" * 4_096,
+        "exit_code": 3,
+    }
 
 
 # All together --------------------------------------------------------------

@@ -46,6 +46,13 @@ def tells(name: str, code: str) -> None:
     exits(code, said)
 
 
+def leaks(name: str, filler: str, times: str) -> None:
+    """Gives a variable away where it is cut: in a long last line, and over and over in a tail."""
+    said = os.environ[name]
+    sys.stdout.write(said * int(times) + "." * int(filler))
+    exits("3", "." * int(filler) + said + "." * 9_000)
+
+
 def dies(number: str) -> None:
     print("about to go", file=sys.stderr, flush=True)
     os.kill(os.getpid(), int(number))
@@ -127,6 +134,23 @@ def stubborn(pids: str) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     _daemon(pids)
     _note(pids)
+    time.sleep(3600)
+
+
+def chains(count: str, fifo: str) -> None:
+    """Processes that fork and exit at once, again and again, each in a session of its own; all of
+    them hold the fifo."""
+    os.open(fifo, os.O_WRONLY)
+    end = time.monotonic() + 60
+    for number in range(int(count)):
+        if os.fork() == 0:
+            while time.monotonic() < end:
+                if os.fork():
+                    os._exit(0)
+                if number % 2:
+                    os.setsid()
+            os._exit(0)
+    report(phase="hopping")
     time.sleep(3600)
 
 

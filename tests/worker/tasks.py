@@ -1,6 +1,7 @@
 """The tasks that the workers under test know."""
 
 import asyncio
+import contextlib
 import logging
 import os
 import subprocess
@@ -202,6 +203,45 @@ async def tells_secrets(ctx: JobContext, key: str) -> None:
     ctx.log(f"the key is {key}", of=key)
     ctx.phase(f"with {key}")
     raise ValueError(f"the key {key} was refused")
+
+
+@app.job("tells_secrets_apart", redact=["/key"], max_attempts=1, isolation="process")
+def tells_secrets_apart(ctx: JobContext, key: str) -> None:
+    """As above, also from a thread that it starts."""
+    ctx.log(f"the key is {key}", of=key)
+    thread = threading.Thread(
+        target=logging.getLogger("the.users.own").warning, args=("the key is %s", key)
+    )
+    thread.start()
+    thread.join()
+    raise ValueError("x" * 1_990 + f"the key {key} was refused" + "x" * 100_000)
+
+
+@app.job("shouts", isolation="process", max_attempts=1)
+def shouts(ctx: JobContext, megabytes: int) -> str:
+    """More than anybody wants to hear, in every way there is."""
+    text = "x" * megabytes * 1_000_000
+    ctx.log(f"begin {text}", text=text)
+    ctx.phase(text)
+    ctx.progress(1, 2, text)
+    ctx.output("stdout", text, len(text))
+    os.write(3, text.encode() + b"\nno JSON\n[]\n")  # and out of turn
+    return "said"
+
+
+@app.job("gives_up_loudly", isolation="process", max_attempts=1)
+def gives_up_loudly(ctx: JobContext) -> None:
+    raise Fail("no " * 10_000_000)
+
+
+@app.job("open_files", isolation="process")
+def open_files(ctx: JobContext) -> list[str]:
+    """What it can read, and did not open itself."""
+    found = {}
+    for descriptor in range(3, 300):
+        with contextlib.suppress(OSError):
+            found[descriptor] = str(Path(f"/proc/self/fd/{descriptor}").readlink())
+    return sorted(found.values())
 
 
 @app.job("stubborn", timeout=120, isolation="process")

@@ -2,6 +2,7 @@
 of it is left."""
 
 import asyncio
+import fcntl
 import json
 import os
 import signal
@@ -11,8 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import uvloop
 
+from fairlane.executors.command.hearing import STREAMS
 from fairlane.outcome import Done, Failed, Outcome
+from fairlane.redact import KNOWN, Redactor
 from support.runs import Run, calling, until
 from support.workers import Fleet
 from support.workers import until as wait
@@ -97,6 +101,21 @@ async def test_a_command_gets_what_it_is_given_and_nothing_of_the_worker(
     assert found["open"][:4] == [0, 1, 2, 3]
     assert len(found["open"]) == 5  # and the one it looks with
     assert not Path(folder).exists()
+
+
+def test_what_the_worker_has_open_is_not_the_commands() -> None:
+    """The loop that workers run on passes every inheritable descriptor on: its log, for one."""
+    theirs, kept = os.pipe()
+    try:
+        os.set_inheritable(theirs, True)
+        high = fcntl.fcntl(theirs, fcntl.F_DUPFD, 200)
+        found = uvloop.run(Run(calling("environment")).result())
+        os.close(high)
+    finally:
+        os.close(theirs)
+        os.close(kept)
+    assert found["open"][:4] == [0, 1, 2, 3]
+    assert len(found["open"]) == 5  # and the one it looks with
 
 
 async def test_stdin_is_empty_and_the_directory_is_chosen_unless_told(tmp_path: Path) -> None:
@@ -244,6 +263,37 @@ async def test_less_is_kept_where_the_definition_says_so() -> None:
     assert run.told.last("stdout") == ("the last line\n", 1_048_576 + 14)
 
 
+@pytest.mark.parametrize("filler", [*range(485, 501), 4_090, 4_096, 65_530, 65_536, 73_720, 73_728])
+async def test_no_half_of_a_secret_is_left_where_something_is_cut(
+    monkeypatch: pytest.MonkeyPatch, filler: int
+) -> None:
+    secret = "hunter2-and-more"
+    monkeypatch.setenv("FAIRLANE_SECRET_API_KEY", secret)
+    with KNOWN.during([secret]):
+        run = Run(calling("leaks", "TOKEN", str(filler), "9000"), env={"TOKEN": "{secret.api-key}"})
+        error = failure(await run.outcome())
+        shown = {stream: Redactor().text(run.told.last(stream)[0]) for stream in STREAMS}
+    for text in (error["message"], error["stdout_tail"], error["stderr_tail"], *shown.values()):
+        for size in range(4, len(secret)):
+            assert secret[:size] not in text
+            assert secret[-size:] not in text
+    assert len(error["message"]) <= len("exit status 3: ") + 500
+    assert len(error["stdout_tail"]) <= 4_096
+    assert all(len(text.encode()) <= 65_536 for text in shown.values())
+    assert shown["stdout"].endswith("." * min(filler, 65_000))
+
+
+async def test_a_line_that_is_ignored_is_quoted_without_its_secret() -> None:
+    secret = "hunter2-and-more"
+    with KNOWN.during([secret]):
+        run = Run(["sh", "-c", f'echo "{"x" * 62} {secret} {"y" * 100}" >&3'])
+        await run.outcome()
+        ((_, message, _),) = run.told.lines
+        assert "hunt" not in message
+        assert "not JSON: b'xxx" in message
+        assert len(message) < 250
+
+
 async def test_what_it_says_can_be_followed_while_it_runs(tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     run = Run(calling("speaks", str(gate)))
@@ -382,6 +432,42 @@ async def test_one_that_ignores_it_is_killed_after_the_grace_with_its_daemons(pi
     run = Run(calling("stubborn", str(pids)), timeout=1)
     assert run.attempt.grace == 0.5
     assert await stopped(run, pids, 2) is None
+
+
+@pytest.mark.parametrize("count", [1, 8])
+async def test_a_chain_of_processes_that_fork_and_exit_does_not_outlive_it(
+    tmp_path: Path, count: int
+) -> None:
+    """Each was gone before it could be listed; the guard found none and left the chain behind."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    holders = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        run = Run(calling("chains", str(count), str(fifo)), timeout=1)
+        async with run.going_on() as task:
+            await until(lambda: run.told.phases, "it is up")
+            task.cancel()
+            done, _ = await asyncio.wait([task], timeout=20)
+            assert done
+            assert os.read(holders, 1) == b"", "nobody holds it any more"
+    finally:
+        os.close(holders)
+
+
+def test_what_cannot_be_killed_is_left_in_the_end_and_not_in_silence() -> None:
+    source = (
+        "import os, subprocess; from fairlane.executors import killing;"
+        "sleeper = subprocess.Popen(['sleep', '60']);"
+        "killing.PATIENCE, kill = 0.2, killing._kill;"
+        "killing._kill = lambda pid, groups: True;"
+        "assert killing.kill_descendants() is False;"
+        "killing._kill = kill;"
+        "assert killing.kill_descendants() is True"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", source], stderr=subprocess.PIPE, text=True, check=True
+    ).stderr
+    assert said.startswith("fairlane: ERROR: 1 processes of a job are not dead 0.2 s after")
 
 
 async def test_a_second_request_kills_at_once(pids: Path) -> None:

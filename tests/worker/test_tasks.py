@@ -1,7 +1,18 @@
 """A worker runs what it knows, and reports what became of it."""
 
-import pytest
+import json
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import uuid4
 
+import pytest
+import uvloop
+
+from fairlane.context import JobContext
+from fairlane.executors.process import ProcessExecutor
+from fairlane.outcome import Done
+from fairlane.worker.attempt import Attempt
 from support.clock import Clock
 from support.workers import Fleet, until
 
@@ -164,3 +175,83 @@ def test_a_large_payload_reaches_its_task(fleet: Fleet) -> None:
     job = fleet.enqueue("echo", f'{{"text": "{text}"}}')
     fleet.until_status(job, "succeeded")
     assert result(fleet, job) == {"text": text}
+
+
+# In a process of its own ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("megabytes", [1, 20])
+def test_a_task_that_says_too_much_has_its_result_none_the_less(
+    fleet: Fleet, megabytes: int
+) -> None:
+    """A line of 70 MB was the last that its worker heard of it: the task had failed."""
+    worker = fleet.worker()
+    job = fleet.enqueue("shouts", json.dumps({"megabytes": megabytes}))
+    fleet.until_status(job, "succeeded")
+    assert result(fleet, job) == "said"
+    lines = fleet.db.execute(
+        "select message, fields from fairlane.log_line where job_id = %s order by seq", [job]
+    ).fetchall()
+    assert lines[0][0].startswith("begin xxx")
+    assert "the limit is" in lines[0][1]["omitted"]
+    assert worker.log.stat().st_size < 500_000
+
+
+def test_a_task_that_gives_up_at_length_is_heard(fleet: Fleet) -> None:
+    fleet.worker()
+    job = fleet.enqueue("gives_up_loudly")
+    fleet.until_status(job, "failed")
+    error = fleet.ask("select last_error from fairlane.jobs where id = %s", job)
+    assert error["type"] == "Fail"
+    assert error["message"].startswith("no no no")
+    assert len(error["message"]) < 11_000
+
+
+def test_what_it_logs_has_no_secret_and_the_form_of_the_workers_log(fleet: Fleet) -> None:
+    worker = fleet.worker(FAIRLANE_LOG_FORMAT="json")
+    job = fleet.enqueue("tells_secrets_apart", '{"key": "canary-9f27c1"}')
+    fleet.until_status(job, "dead_letter")
+    worker.until_said("the.users.own")
+    lines = [json.loads(line) for line in worker.log.read_text().splitlines()]
+    said = {line["logger"]: line for line in lines}
+    assert said["the.users.own"]["message"] == "the key is [redacted]"
+    assert said["fairlane.job"]["job_id"] == str(job)
+    assert said["fairlane.job"]["fields"] == {"of": "[redacted]"}
+    assert not worker.said("canary")
+    error = fleet.ask("select last_error from fairlane.jobs where id = %s", job)
+    assert "canary" not in json.dumps(error)
+
+
+def test_what_the_worker_has_open_is_not_the_tasks() -> None:
+    """The loop that workers run on passes every inheritable descriptor on."""
+    from worker.tasks import app
+
+    attempt = Attempt(
+        job_id=uuid4(),
+        attempt=1,
+        number=1,
+        tenant_id=uuid4(),
+        tenant="acme",
+        key="open_files",
+        version="1",
+        queue="default",
+        payload={},
+        correlation_id=None,
+        timeout=60,
+        started_at=datetime.now(UTC),
+    )
+    (task,) = [task for (key, _), task in app.tasks.items() if key == "open_files"]
+    theirs, kept = os.pipe()
+    try:
+        os.set_inheritable(theirs, True)
+        name = str(Path(f"/proc/self/fd/{theirs}").readlink())
+        executor = ProcessExecutor(task, "", 1_000_000)
+        ctx = JobContext.of(attempt, None)  # type: ignore[arg-type]
+        outcome = uvloop.run(executor.run(attempt, ctx))
+    finally:
+        os.close(theirs)
+        os.close(kept)
+    assert isinstance(outcome, Done), outcome
+    (report,) = json.loads(outcome.result or "[]")
+    assert report.startswith("pipe:")
+    assert report != name

@@ -13,8 +13,9 @@ from typing import Any
 
 import asyncpg
 
+from fairlane.access.places import Places
 from fairlane.access.principal import Principal
-from fairlane.access.refusals import TookTooLong
+from fairlane.access.refusals import Busy, TookTooLong
 from fairlane.access.server_role import ROLE, make_ready
 from fairlane.core import calls
 from fairlane.core.calls import Call
@@ -32,9 +33,19 @@ from fairlane.core.connect import (
 # the next transaction on this connection is somebody else's.
 ACT = """
 select set_config('role', $1, true), set_config('fairlane.tenant_id', $2, true),
-       set_config('fairlane.actor', $3, true), set_config('statement_timeout', $4, true)
+       set_config('fairlane.actor', $3, true), set_config('statement_timeout', $4, true),
+       set_config('lock_timeout', $5, true)
 """
-AS_SERVER = "select set_config('role', $1, true)"
+AS_SERVER = """
+select set_config('role', $1, true), set_config('statement_timeout', $2, true),
+       set_config('lock_timeout', $3, true)
+"""
+
+# Seconds. What cannot be had in that time is refused, and its connection is free for others.
+CONNECTION = 3.0  # to wait for one of the pool's
+LOCK = 3.0  # to wait for what another transaction holds
+STATEMENT = 10.0
+ANSWER = STATEMENT + 2  # until a database that says nothing at all is taken for lost
 
 
 class AsServer(ThroughPooler):
@@ -45,7 +56,7 @@ class AsServer(ThroughPooler):
             rows: list[Any] = await super().fetch(query, *args, **options)
         else:
             async with self.transaction():
-                await super().fetch(AS_SERVER, ROLE)
+                await super().fetch(AS_SERVER, ROLE, _ms(STATEMENT), _ms(LOCK))
                 rows = await super().fetch(query, *args, **options)
         return rows
 
@@ -53,8 +64,10 @@ class AsServer(ThroughPooler):
 class Database:
     """A pool of connections that can do only what the role `fairlane_server` may."""
 
-    def __init__(self, pool: asyncpg.Pool) -> None:
+    def __init__(self, pool: asyncpg.Pool, most: int = 10) -> None:
         self.pool = pool
+        # However much one tenant has under way, most connections are the others'.
+        self._places = Places(max(2, most * 2 // 5), CONNECTION)
 
     @classmethod
     async def open(cls, url: str, *, most: int = 10, name: str = "fairlane server") -> "Database":
@@ -63,18 +76,19 @@ class Database:
             pooled = await is_pooled(url)
             await make_ready(url)
             settings = {"application_name": name}
-            options: dict[str, Any] = {"server_settings": settings}
+            options: dict[str, Any] = {"server_settings": settings, "command_timeout": ANSWER}
             if pooled:
                 # A pooler takes no such parameters, and a statement prepared stays behind.
                 options |= {"connection_class": AsServer, "statement_cache_size": 0}
             else:
                 settings["role"] = ROLE
+                settings |= {"statement_timeout": _ms(STATEMENT), "lock_timeout": _ms(LOCK)}
             pool = await asyncpg.create_pool(
                 url, min_size=0, max_size=most, timeout=10, reset=_leave_nothing_open, **options
             )
         except UNREACHABLE as error:
             raise unavailable(error) from None
-        return cls(pool)
+        return cls(pool, most)
 
     async def close(self) -> None:
         await self.pool.close()
@@ -86,14 +100,23 @@ class Database:
         """One transaction that sees `who`'s tenant's rows and no others.
 
         An operator who acts for no tenant sees all; a worker sees none (its verbs are functions).
-        A statement may run for `within` seconds; then TookTooLong. Commits at the end of the block,
+        A read may run for `within` seconds, then TookTooLong; what changes something waits for
+        locks for LOCK seconds. Busy when no connection is free. Commits at the end of the block,
         rolls back on an error. Send calls with `fairlane.core.connect.send`.
         """
-        limit = "0" if within is None else str(max(1, round(within * 1000)))
+        limits = (_ms(STATEMENT), _ms(LOCK)) if within is None else (_ms(within), "0")
         try:
-            async with self.pool.acquire() as connection, connection.transaction():
-                await connection.fetch(ACT, ROLE, who.scope, who.subject, limit)
-                yield connection
+            async with (
+                self._places.of(who.tenant_id),
+                self.connection() as connection,
+                connection.transaction(),
+            ):
+                try:
+                    await connection.fetch(ACT, ROLE, who.scope, who.subject, *limits)
+                    yield connection
+                except TimeoutError:
+                    connection.terminate()  # it would not hear of a rollback either
+                    raise
         except asyncpg.QueryCanceledError:
             raise TookTooLong(
                 f"the answer took more than {within:g} seconds; narrow the filter and ask again"
@@ -122,8 +145,24 @@ class Database:
 
     async def send(self, call: Call) -> list[Record]:
         """Send one verb as the server itself, for what is asked before it is known who asks."""
-        async with self.pool.acquire() as connection:
+        async with self.connection() as connection:
             return await send(connection, call)
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[Connection]:
+        """One of the pool's; Busy when none is free in time, DatabaseUnavailable when the database
+        takes a question and does not answer."""
+        try:
+            connection = await self.pool.acquire(timeout=CONNECTION)
+        except TimeoutError:
+            raise Busy("the server is busy, or the database does not answer; try again") from None
+        try:
+            yield connection
+        except TimeoutError as error:
+            connection.terminate()
+            raise unavailable(error) from None
+        finally:
+            await self.pool.release(connection)
 
 
 def owned(who: Principal, item: Mapping[str, Any]) -> dict[str, Any]:
@@ -131,6 +170,10 @@ def owned(who: Principal, item: Mapping[str, Any]) -> dict[str, Any]:
     if who.tenant is None:
         raise ValueError(f"{who.subject} acts for no tenant and cannot enqueue")
     return {**item, "tenant": who.tenant, "created_by": who.subject}
+
+
+def _ms(seconds: float) -> str:
+    return str(max(1, round(seconds * 1000)))
 
 
 async def _leave_nothing_open(connection: Any) -> None:

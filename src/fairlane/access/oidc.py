@@ -21,6 +21,7 @@ ALGORITHMS = frozenset(
 )
 LEEWAY = 30
 LONGEST = 16_384
+LONGEST_NAME = 200
 
 REFUSAL = "the sign-in is not good, or has expired; sign in again"
 
@@ -67,13 +68,13 @@ class OidcVerifier:
     async def verify(self, text: str) -> Principal:
         claims = await self._claims(text)
         role = self._role(claims)
-        subject = f"oidc:{claims['sub']}"
-        expires_at = datetime.fromtimestamp(claims["exp"], UTC)
+        subject = f"oidc:{_named(claims['sub'])}"
+        expires_at = _moment(claims["exp"])
         if not role.is_of_tenant:
             return Principal(subject, role, expires_at=expires_at)
         tenant = _claim(claims, self._provider.tenant_claim)
-        tenant_id = await self._find_tenant(tenant) if isinstance(tenant, str) else None
-        if not isinstance(tenant, str) or tenant_id is None:
+        tenant_id = await self._find_tenant(_named(tenant))
+        if tenant_id is None:
             # In the same words as anything else: a stranger learns of no tenant.
             raise Unauthenticated(REFUSAL)
         return Principal(subject, role, tenant, tenant_id, expires_at=expires_at)
@@ -112,6 +113,24 @@ class OidcVerifier:
             if role.value in found:
                 return role
         raise Unauthenticated(REFUSAL)
+
+
+def _named(claim: Any) -> str:
+    """A name that can be written down: in the audit, and beside each job."""
+    if not isinstance(claim, str) or not 0 < len(claim) <= LONGEST_NAME or "\x00" in claim:
+        raise Unauthenticated(REFUSAL)
+    try:
+        claim.encode()
+    except UnicodeEncodeError:  # half a character
+        raise Unauthenticated(REFUSAL) from None
+    return claim
+
+
+def _moment(claim: Any) -> datetime:
+    try:
+        return datetime.fromtimestamp(claim, UTC)
+    except (OverflowError, ValueError, OSError, TypeError):
+        raise Unauthenticated(REFUSAL) from None
 
 
 def _claim(claims: Mapping[str, Any], name: str) -> Any:

@@ -23,6 +23,10 @@ class TookTooLong(AccessError):
     """A read ran into its time limit: 503, with what to narrow."""
 
 
+class Busy(AccessError):
+    """Too much is under way to wait for: 503, to be asked again in a moment."""
+
+
 class TokenNotFound(AccessError):
     """No such token, or another tenant's: 404."""
 

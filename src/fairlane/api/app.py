@@ -10,12 +10,23 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute
 
 from fairlane import config
-from fairlane.api import dead_letters, definitions, documents, health, jobs, me, streams, worker
+from fairlane.api import (
+    dead_letters,
+    definitions,
+    documents,
+    events,
+    health,
+    jobs,
+    me,
+    streams,
+    triggers,
+    worker,
+)
 from fairlane.api.admin import overview, plans, queues, tenants
+from fairlane.api.correlating import HEADER, Correlated, correlated
 from fairlane.api.limits import Limits
 from fairlane.api.page import PAGE
 from fairlane.api.problems import problem_of
-from fairlane.api.route import correlation_id
 from fairlane.api.service import Service
 from fairlane.config import Settings
 
@@ -28,6 +39,8 @@ RESOURCES: tuple[APIRouter, ...] = (
     me.router,
     definitions.router,
     dead_letters.router,
+    events.router,
+    triggers.router,
     definitions.admin,
     tenants.router,
     plans.router,
@@ -58,6 +71,7 @@ def asgi(
         redoc_url=None,
     )
     app.state.fairlane = service
+    app.add_middleware(Correlated)
     app.router.routes.extend(_calls())
     app.include_router(health.router)
     app.add_exception_handler(HTTPException, _told)
@@ -117,7 +131,7 @@ def _document(app: FastAPI) -> dict[str, Any]:
 
 async def _told(request: Request, error: Exception) -> Response:
     response = problem_of(error).response()
-    response.headers["X-Correlation-Id"] = correlation_id(request)
+    response.headers[HEADER] = correlated(request.scope)
     return response
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -32,15 +32,26 @@ class Claimer:
         self._stopping = stopping
 
     async def claim(
-        self, who: Principal, name: str, queues: Mapping[str, int], wait_seconds: float
+        self,
+        who: Principal,
+        name: str,
+        queues: Mapping[str, int],
+        wait_seconds: float,
+        *,
+        holding: Collection[UUID] | None,
+        is_gone: Callable[[], Awaitable[bool]],
     ) -> list[dict[str, Any]]:
-        """Up to so many jobs of each queue; waits for the first one as long as it is told to."""
+        """Up to so many jobs of each queue; waits for the first one as long as it is told to.
+
+        Nothing is taken for a caller that is gone, and what was taken while it went is handed back:
+        nobody knows that they hold it, and the next claim by this name would keep it forever.
+        """
         deadline = time.monotonic() + wait_seconds
-        worker = await self._crew.enlist(who, name, queues)
-        while True:
+        worker = await self._crew.enlist(who, name, queues, holding)
+        while not await is_gone():
             with self._doorbell.listening(queues) as rung:
                 try:
-                    jobs = await self._once(who, worker, queues)
+                    jobs = await self._once(who, worker, queues, is_gone)
                 except LeaseLost:
                     worker = await self._crew.enlist(who, name, queues)
                     continue
@@ -48,15 +59,33 @@ class Claimer:
                 if jobs or left <= 0 or self._stopping.is_set():
                     return jobs
                 await _first_of(rung, self._stopping, within=min(left, POLL))
+        return []
 
     async def _once(
-        self, who: Principal, worker: UUID, queues: Mapping[str, int]
+        self,
+        who: Principal,
+        worker: UUID,
+        queues: Mapping[str, int],
+        is_gone: Callable[[], Awaitable[bool]],
     ) -> list[dict[str, Any]]:
         wanted = {queue: slots for queue, slots in queues.items() if slots}
         call = calls.claim_queues(worker, list(wanted), list(wanted.values()))
         rows = await self._database.send(call) if wanted else []
         if not rows:
             return []
+        try:
+            jobs = await self._made_ready(who, worker, rows)
+            if not await is_gone():
+                return jobs
+        except BaseException:
+            await asyncio.shield(self._crew.hand_back(worker, rows))
+            raise
+        await self._crew.hand_back(worker, rows)
+        return []
+
+    async def _made_ready(
+        self, who: Principal, worker: UUID, rows: Sequence[Record]
+    ) -> list[dict[str, Any]]:
         payloads = await self._payloads([row["job_id"] for row in rows])
         ready = [row for row in rows if await self._is_ready(who, worker, row, payloads)]
         ends = await self._crew.lease_ends(worker)
@@ -103,7 +132,8 @@ class Claimer:
             completed = json.dumps(payload)
             inputs_hash = schemas.inputs_hash(definition.key, definition.version, payload)
         call = calls.prepare(worker, [held[0]], [held[1]], [completed], [inputs_hash])
-        return not await self._database.send(call)
+        # Still this worker's, and not ended by the result of another.
+        return any(row["reused_from"] is None for row in await self._database.send(call))
 
 
 async def _first_of(*events: asyncio.Event, within: float) -> None:

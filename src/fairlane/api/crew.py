@@ -5,7 +5,7 @@ the jobs that it holds.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -30,7 +30,7 @@ EVERYBODY = Principal("api", Role.OPERATOR)
 
 FIND = """
 select id, queues
-  from fairlane.worker
+  from fairlane.workers
  where name = $1 and metadata ->> 'subject' = $2
    and state = 'live' and lease_expires_at > fairlane.clock()
  order by started_at desc
@@ -40,7 +40,7 @@ select id, queues
 HELD = """
 select j.worker_id, j.payload::text as payload, d.*
   from fairlane.job j
-  join fairlane.worker w on w.id = j.worker_id
+  join fairlane.workers w on w.id = j.worker_id
   join fairlane.definition d on d.id = j.definition_id
  where j.id = $1 and j.attempt = $2 and j.status = 'running'
    and w.name = $3 and w.metadata ->> 'subject' = $4
@@ -69,17 +69,30 @@ class Crew:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def enlist(self, who: Principal, name: str, queues: Mapping[str, int]) -> UUID:
-        """The worker behind a name, its lease renewed; a new one where there is none."""
+    async def enlist(
+        self,
+        who: Principal,
+        name: str,
+        queues: Mapping[str, int],
+        holding: Collection[UUID] | None = None,
+    ) -> UUID:
+        """The worker behind a name, its lease renewed; a new one where there is none.
+
+        Where it says what it is `holding`, it does not know of what else it holds: an answer that
+        it never got, or a process before it by this name. That is handed back.
+        """
         async with self._database.acting(EVERYBODY) as connection:
             rows = await send(connection, Call(FIND, (name, who.subject)))
         for row in rows:
             # One that turns to other queues is another: what it serves is written down once.
             if set(queues) <= set(json.loads(row["queues"])):
                 try:
-                    await self.renew(who, row["id"])
+                    held = await self.renew(who, row["id"])
                 except LeaseLost:
                     break
+                if holding is not None:
+                    unknown = [each for job, each in held.items() if job not in holding]
+                    await self.hand_back(row["id"], unknown)
                 found: UUID = row["id"]
                 return found
         worker = uuid4()
@@ -92,6 +105,12 @@ class Crew:
         """Renew a worker's lease; the jobs that are still its own."""
         rows = await self._database.send(calls.heartbeat(worker))
         return {row["job_id"]: row for row in rows}
+
+    async def hand_back(self, worker: UUID, rows: Sequence[Record]) -> None:
+        """Jobs that nobody works at; no attempt is counted. What is not its own any more stays."""
+        if rows:
+            held = [row["job_id"] for row in rows], [row["attempt"] for row in rows]
+            await self._database.send(calls.hand_back(worker, *held))
 
     async def lease_ends(self, worker: UUID) -> datetime:
         async with self._database.acting(EVERYBODY) as connection:

@@ -6,6 +6,8 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Path, Query, Request
 from starlette.responses import Response
 
+from fairlane.access.principal import Principal
+from fairlane.access.roles import Permission
 from fairlane.api.answers import answer, page_of
 from fairlane.api.bodies import json_of
 from fairlane.api.documents import describes
@@ -21,7 +23,7 @@ from fairlane.definitions import apply
 from fairlane.definitions.check import check
 from fairlane.definitions.definition import Definition
 from fairlane.definitions.rows import queues
-from fairlane.definitions.shape import to_shape
+from fairlane.definitions.shape import EXECUTORS, to_shape
 from fairlane.errors import DefinitionInvalid, Fault
 from fairlane.ids import parse_id
 
@@ -37,7 +39,7 @@ Paged = Annotated[Page, Depends(page)]
 Key = Annotated[str | None, Query(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
 
 
-async def listed(here: Here, who: Any, part: Page, every: bool, key: str | None) -> Response:
+async def listed(here: Here, who: Principal, part: Page, every: bool, key: str | None) -> Response:
     after, _, version = part.after.partition(" ")
     args = (after, version, every, key, part.rows)
     async with here.database.acting(who, within=here.limits.read_seconds) as connection:
@@ -45,12 +47,22 @@ async def listed(here: Here, who: Any, part: Page, every: bool, key: str | None)
     shown = [Definition.of(row) for row in rows[part.offset : part.offset + part.limit]]
     more = len(rows) == part.rows
     cursor = f"{shown[-1].key} {shown[-1].version}" if more else None
-    return page_of([to_shape(each) for each in shown], cursor)
+    return page_of([shape_for(who, each) for each in shown], cursor)
+
+
+def shape_for(who: Principal, definition: Definition) -> dict[str, Any]:
+    """How a job is run is the installation's: its environment, arguments, addresses and headers may
+    hold secrets, and tenants share the definition. They see what it takes and what it gives."""
+    shape = to_shape(definition)
+    if not who.may(Permission.OPERATE):
+        for executor in EXECUTORS:
+            shape.pop(executor, None)
+    return shape
 
 
 @router.get("/definitions", response_model=DefinitionList, summary="List what may run")
 async def list_definitions(who: SignedIn, here: Here, part: Paged, key: Key = None) -> Response:
-    """Those that are active."""
+    """Those that are active. How its executor runs one is for operators."""
     return await listed(here, who, part, False, key)
 
 

@@ -41,6 +41,7 @@ def rule(permit: Permit) -> dict[str, Any]:
     return {
         "x-fairlane-role": permit.permission.value,
         "x-fairlane-tenant": permit.of_tenant,
+        **({"x-fairlane-also": [role.value for role in permit.also]} if permit.also else {}),
         "security": [{"bearer": []}],
     }
 
@@ -159,6 +160,8 @@ PARAMETERS = {
 TAGS = [
     {"name": "jobs", "description": "Enqueue jobs, look at them, cancel them, run them again."},
     {"name": "dead letters", "description": "Jobs that wait for a person."},
+    {"name": "triggers", "description": "Rules that make jobs, on events and by the clock."},
+    {"name": "events", "description": "Facts that an application tells."},
     {"name": "streams", "description": "Server-sent events."},
     {"name": "definitions", "description": "What may run."},
     {"name": "access", "description": "Who calls, and tokens."},

@@ -1,13 +1,16 @@
 """Enqueueing, many callers at a time: while one transaction travels, the next one fills.
 
 A caller has an answer only after the commit that holds its jobs. A batch that is refused is sent
-again in halves, so that one bad request spoils no other.
+again in halves, so that one bad request spoils no other. What has a key that another transaction
+holds waits aside, where nobody waits behind it but its own tenant.
 """
 
 import asyncio
 import logging
 import random
-from collections.abc import Collection, Sequence
+import time
+from collections.abc import Collection, Coroutine, Sequence
+from contextvars import Context
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -15,7 +18,9 @@ from uuid import UUID
 import asyncpg
 
 from fairlane.access.acting import Database
+from fairlane.access.places import Places
 from fairlane.access.principal import Principal
+from fairlane.access.refusals import Busy
 from fairlane.api.bodies import JobIn
 from fairlane.api.kinds import Kind, Kinds
 from fairlane.client.refusals import meant
@@ -31,7 +36,13 @@ log = logging.getLogger("fairlane.api")
 TRAVELLING = 2  # transactions under way at once: one on its way to the disk, one being worked out
 MOST = 200  # jobs in one of them
 TRIES = 5
-PATIENCE = 30.0
+
+# Seconds. A key is held for as long as the transaction that inserted it is open.
+HELD = 0.5  # that a transaction of many waits for one
+ASIDE = 2.0  # that a job waits for its own, alone
+IN_LINE = 5.0  # that it waits for its turn to do so
+KEPT_ASIDE = 30.0  # that a tenant's jobs with keys go their own way after one could not be had
+PLACES_ASIDE = 4  # connections, however many tenants wait
 
 LOST = (
     *(OSError, asyncpg.InterfaceError, asyncpg.InternalClientError),
@@ -111,6 +122,11 @@ class Asked:
             "created_by": self.who.subject,
         }
 
+    @property
+    def has_key(self) -> bool:
+        """Whether it may have to wait for another transaction."""
+        return self.body.dedupe_key is not None or self.kind.definition.single_flight
+
     def _own_key(self, inputs_hash: str) -> str | None:
         return f"inputs:{inputs_hash}" if self.kind.definition.single_flight else None
 
@@ -126,16 +142,21 @@ class Answered:
     warning: str | None
 
 
-def enqueue(items: Sequence[dict[str, Any]], kinds: Collection[Kind]) -> Call:
+def enqueue(items: Sequence[dict[str, Any]], kinds: Collection[Kind], lock: float) -> Call:
     definitions = [kind.definition for kind in kinds]
     return Call(
-        "select * from fairlane.api_enqueue($1::text::jsonb, $2, $3, $4, $5)",
+        # What the function takes comes out of `s`, so that the setting is made before.
+        "select e.*"
+        "  from (select set_config('lock_timeout', $6, true) as lock_timeout offset 0) s,"
+        "       fairlane.api_enqueue(case when s.lock_timeout <> '' then $1::text::jsonb end,"
+        "                            $2, $3, $4, $5) e",
         (
             json.dumps(items),
             [each.key for each in definitions],
             [kind.asked_version for kind in kinds],
             [each.id for each in definitions],
             [each.revision for each in definitions],
+            str(round(lock * 1000)),
         ),
     )
 
@@ -150,9 +171,14 @@ class Enqueuer:
         self._waiting: list[tuple[Asked, asyncio.Future[Answered]]] = []
         self._travelling = 0
         self._tasks: set[asyncio.Task[None]] = set()
+        self._turns = Places(1, IN_LINE)
+        self._places_aside = Places(PLACES_ASIDE, IN_LINE)
+        self._aside: dict[str | None, float] = {}
 
     async def prepare(self, who: Principal, body: JobIn, correlation_id: str) -> Asked:
         """Look up what is asked for and validate it; nothing is sent yet."""
+        # Before anything looks at what is inside.
+        self._refuse_large(body.definition_key, body.payload)
         kind = await self._kinds.of(who, body.definition_key, body.version)
         try:
             payload = kind.accept(body.payload)
@@ -161,25 +187,29 @@ class Enqueuer:
             self._kinds.forget(kind)
             kind = await self._kinds.of(who, body.definition_key, body.version)
             payload = kind.accept(body.payload)
-        self._refuse_large(kind, payload)
+        self._refuse_large(body.definition_key, payload)
         return Asked(who, body, body.correlation_id or correlation_id, kind, payload)
 
-    def _refuse_large(self, kind: Kind, payload: dict[str, Any]) -> None:
+    def _refuse_large(self, key: str, payload: dict[str, Any]) -> None:
         size = len(json.dumps(payload))
         if size > self._payload_limit:
             raise PayloadTooLarge(
-                f'the payload of "{kind.definition.key}" has {size} bytes, the limit is '
+                f'the payload of "{key}" has {size} bytes, the limit is '
                 f"{self._payload_limit}; store the data elsewhere and pass a reference"
             )
 
     async def one(self, asked: Asked) -> Answered:
         """Enqueue one job, together with whatever else is asked for at this moment."""
+        if self._goes_aside(asked):
+            return await self._alone(asked)
         if self._travelling < TRAVELLING:
             self._travelling += 1
             try:
                 (found,) = await self._in_halves([asked])
             finally:
                 self._arrived()
+            if _waits(asked, found):
+                return await self._alone(asked)
             if isinstance(found, Exception):
                 raise found
             return found
@@ -192,6 +222,14 @@ class Enqueuer:
         found: list[Answered | Exception] = []
         for start in range(0, len(asked), MOST):
             found += await self._in_halves(asked[start : start + MOST])
+        waiting = [n for n, each in enumerate(asked) if _waits(each, found[n])]
+        told = await asyncio.gather(
+            *(self._alone(asked[n]) for n in waiting), return_exceptions=True
+        )
+        for n, answer in zip(waiting, told, strict=True):
+            if not isinstance(answer, Answered | Exception):
+                raise answer
+            found[n] = answer
         return found
 
     async def close(self) -> None:
@@ -204,33 +242,77 @@ class Enqueuer:
         if self._waiting:
             batch, self._waiting = self._waiting[:MOST], self._waiting[MOST:]
             self._travelling += 1
-            journey = asyncio.create_task(self._carry(batch))
-            self._tasks.add(journey)
-            journey.add_done_callback(self._tasks.discard)
+            self._spawn(self._carry(batch))
+
+    def _spawn(self, journey: Coroutine[Any, Any, None]) -> None:
+        # In a context of its own: what it logs is not about the call that happened to start it.
+        task = asyncio.create_task(journey, context=Context())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def _carry(self, batch: Sequence[tuple[Asked, "asyncio.Future[Answered]"]]) -> None:
         try:
             answers = await self._in_halves([asked for asked, _ in batch])
         finally:
             self._arrived()
-        for (_, future), answer in zip(batch, answers, strict=True):
-            if future.done():
-                continue  # whoever asked has gone
-            if isinstance(answer, Exception):
-                future.set_exception(answer)
+        for (asked, future), answer in zip(batch, answers, strict=True):
+            if _waits(asked, answer):
+                self._spawn(self._carry_alone(asked, future))
             else:
-                future.set_result(answer)
+                _deliver(future, answer)
 
-    async def _in_halves(self, asked: Sequence[Asked]) -> list[Answered | Exception]:
+    async def _carry_alone(self, asked: Asked, future: "asyncio.Future[Answered]") -> None:
         try:
-            return list(await self._send(asked))
+            _deliver(future, await self._alone(asked))
         except Exception as error:
-            if len(asked) == 1 or isinstance(error, DatabaseUnavailable):
+            _deliver(future, error)
+
+    def _goes_aside(self, asked: Asked) -> bool:
+        until = self._aside.get(asked.who.tenant)
+        if until is None or not asked.has_key:
+            return False
+        if time.monotonic() > until:
+            self._aside.pop(asked.who.tenant, None)
+            return False
+        return True
+
+    async def _alone(self, asked: Asked) -> Answered:
+        """Wait for a key, one of a tenant's jobs at a time; Busy when it cannot be had."""
+        async with self._turns.of(asked.who.tenant), self._places_aside.of("all"):
+            (found,) = await self._in_halves([asked], ASIDE)
+        if isinstance(found, asyncpg.LockNotAvailableError):
+            self._aside[asked.who.tenant] = time.monotonic() + KEPT_ASIDE
+            raise Busy("a transaction that is still open holds this dedupe_key; try again")
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    async def _in_halves(
+        self, asked: Sequence[Asked], lock: float = HELD
+    ) -> list[Answered | Exception]:
+        try:
+            return list(await self._send(asked, lock))
+        except asyncpg.LockNotAvailableError as error:
+            return await self._without_keys(asked, error)
+        except Exception as error:
+            if len(asked) == 1 or isinstance(error, DatabaseUnavailable | Busy):
                 return [error] * len(asked)
         half = len(asked) // 2
         return [*await self._in_halves(asked[:half]), *await self._in_halves(asked[half:])]
 
-    async def _send(self, asked: Sequence[Asked]) -> list[Answered]:
+    async def _without_keys(
+        self, asked: Sequence[Asked], error: asyncpg.LockNotAvailableError
+    ) -> list[Answered | Exception]:
+        """One of them has a key that is held, and nobody says which: those without go ahead."""
+        found: list[Answered | Exception] = [error] * len(asked)
+        free = [n for n, each in enumerate(asked) if not each.has_key]
+        if 0 < len(free) < len(asked):
+            answers = await self._in_halves([asked[n] for n in free])
+            for n, answer in zip(free, answers, strict=True):
+                found[n] = answer
+        return found
+
+    async def _send(self, asked: Sequence[Asked], lock: float) -> list[Answered]:
         """Until the database has answered; however often they arrive, each is one job."""
         for attempt in range(TRIES):
             if attempt:
@@ -238,9 +320,8 @@ class Enqueuer:
             items = [each.item() for each in asked]
             kinds = {id(each.kind): each.kind for each in asked}.values()
             try:
-                async with asyncio.timeout(PATIENCE):
-                    # The items may be several tenants': each says whose it is.
-                    rows = await self._database.send(enqueue(items, kinds))
+                # The items may be several tenants': each says whose it is.
+                rows = await self._database.send(enqueue(items, kinds, lock))
             except UNDONE:
                 continue
             except LOST as error:
@@ -265,6 +346,19 @@ class Enqueuer:
         for each in asked:
             fresh = await self.prepare(each.who, each.body, each.correlation_id)
             each.kind, each.payload = fresh.kind, fresh.payload
+
+
+def _waits(asked: Asked, found: Answered | Exception) -> bool:
+    return asked.has_key and isinstance(found, asyncpg.LockNotAvailableError)
+
+
+def _deliver(future: "asyncio.Future[Answered]", answer: Answered | Exception) -> None:
+    if future.done():
+        return  # whoever asked has gone
+    if isinstance(answer, Exception):
+        future.set_exception(answer)
+    else:
+        future.set_result(answer)
 
 
 def _answered(asked: Asked, item: dict[str, Any], row: Record) -> Answered:

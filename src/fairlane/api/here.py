@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from fairlane.api.route import CORRELATION
+from fairlane.api.correlating import CORRELATION
 from fairlane.api.service import Service
 
 

@@ -4,7 +4,6 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Body, Depends, Query, Request
-from pydantic import AwareDatetime
 from starlette.responses import Response
 
 from fairlane import shapes
@@ -13,6 +12,7 @@ from fairlane.api import listing
 from fairlane.api.answers import answer, page_of, plain
 from fairlane.api.bodies import job_in, job_of, json_of
 from fairlane.api.bulk import in_steps
+from fairlane.api.correlating import CORRELATION
 from fairlane.api.documents import describes
 from fairlane.api.enqueuing import Answered
 from fairlane.api.here import CorrelationId, Here
@@ -34,10 +34,11 @@ from fairlane.api.models import (
     ResultOut,
     SummaryOut,
 )
+from fairlane.api.moments import Moment
 from fairlane.api.paging import Page, page
 from fairlane.api.permits import MayAdminister, MayRead, MayWrite
 from fairlane.api.problems import Problem, not_there, problem_of
-from fairlane.api.route import CORRELATION, PREFIX, BatchRoute, HotRoute, Route
+from fairlane.api.route import PREFIX, BatchRoute, HotRoute, Route
 from fairlane.api.service import Service
 from fairlane.api.summary import summary_of
 from fairlane.core import calls
@@ -61,8 +62,8 @@ async def job_filter(
     queue: Annotated[Text | None, Query(description="The name of a queue.")] = None,
     definition_key: Text | None = None,
     correlation_id: Text | None = None,
-    created_after: Annotated[AwareDatetime | None, Query(description="At or after.")] = None,
-    created_before: AwareDatetime | None = None,
+    created_after: Annotated[Moment | None, Query(description="At or after.")] = None,
+    created_before: Moment | None = None,
     q: Annotated[
         Text | None,
         Query(description="An id, or a part of a definition's key, a key, an error."),

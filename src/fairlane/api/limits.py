@@ -27,6 +27,9 @@ class Limits:
     burst: float = 2000  # and at once
     read_seconds: float = 3
     streams: int = 1000  # that stand open at once
+    streams_per_tenant: int = 200
+    streams_per_token: int = 50
+    connections: int = 4000
 
     @classmethod
     def of(cls, environ: Mapping[str, str] | None = None) -> "Limits":
@@ -44,6 +47,9 @@ _VARIABLES: dict[str, tuple[str, type[int] | type[float]]] = {
     "burst": ("FAIRLANE_API_BURST", float),
     "read_seconds": ("FAIRLANE_API_READ_SECONDS", float),
     "streams": ("FAIRLANE_API_STREAMS", int),
+    "streams_per_tenant": ("FAIRLANE_API_STREAMS_PER_TENANT", int),
+    "streams_per_token": ("FAIRLANE_API_STREAMS_PER_TOKEN", int),
+    "connections": ("FAIRLANE_API_CONNECTIONS", int),
 }
 
 

@@ -8,7 +8,9 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
+
+from fairlane.api.moments import Moment
 
 State = Literal[
     "scheduled",
@@ -115,7 +117,7 @@ class JobBody(In):
         None, min_length=1, max_length=200, pattern=PLAIN, description="The newest active one."
     )
     priority: Int4 | None = Field(None, description="Lower goes first; 100 if not given.")
-    scheduled_for: AwareDatetime | None = Field(None, description="Not before this time.")
+    scheduled_for: Moment | None = Field(None, description="Not before this time.")
     dedupe_key: str | None = Field(
         None,
         min_length=1,
@@ -382,8 +384,8 @@ class JobFilterIn(In):
     queue: str | None = Field(None, min_length=1, max_length=200, pattern=PLAIN)
     definition_key: str | None = Field(None, min_length=1, max_length=200, pattern=PLAIN)
     correlation_id: str | None = Field(None, min_length=1, max_length=512, pattern=PLAIN)
-    created_after: AwareDatetime | None = None
-    created_before: AwareDatetime | None = None
+    created_after: Moment | None = None
+    created_before: Moment | None = None
     q: str | None = Field(None, min_length=1, max_length=512, pattern=PLAIN)
 
 
@@ -409,8 +411,8 @@ class DeadFilterIn(In):
     queue: str | None = Field(None, min_length=1, max_length=200, pattern=PLAIN)
     definition_key: str | None = Field(None, min_length=1, max_length=200, pattern=PLAIN)
     reason: Literal["attempts", "lost", "stuck", "invalid"] | None = None
-    died_after: AwareDatetime | None = None
-    died_before: AwareDatetime | None = None
+    died_after: Moment | None = None
+    died_before: Moment | None = None
 
 
 class DeadBulkIn(In):
@@ -695,6 +697,12 @@ class ClaimIn(In):
         Annotated[str, Field(min_length=1, max_length=63)], Annotated[int, Field(ge=0, le=1000)]
     ] = Field(min_length=1, max_length=20, description="How many jobs to take of each.")
     wait_seconds: float = Field(0, ge=0, le=30, description="How long to wait for a first one.")
+    holding: list[Annotated[str, Field(min_length=1, max_length=64)]] | None = Field(
+        None,
+        max_length=20_000,
+        description="The jobs that it works at. What else its name holds is handed back; so make "
+        "one claim at a time.",
+    )
 
 
 class ClaimedOut(Out):

@@ -22,6 +22,8 @@ from fairlane.core import json
 from fairlane.definitions.apply import PlanStale
 from fairlane.errors import FairlaneError, Fault
 from fairlane.ids import IdInvalid
+from fairlane.scheduler.asking import FireRefused
+from fairlane.scheduler.store import TriggerChanged
 
 log = logging.getLogger("fairlane.api")
 
@@ -61,12 +63,16 @@ class Problem(Exception):
             "type": f"/problems/{slug}",
             "title": TITLES.get(self.status, "The request failed"),
             "status": self.status,
-            "detail": self.detail,
+            "detail": json.shortened(self.detail, LONGEST),
             **self.extra,
         }
         if self.faults:
             document["errors"] = [
-                {"pointer": fault.pointer, "detail": fault.message} for fault in self.faults
+                {
+                    "pointer": json.shortened(fault.pointer),
+                    "detail": json.shortened(fault.message, LONGEST),
+                }
+                for fault in self.faults
             ]
         return document
 
@@ -99,6 +105,10 @@ STATUSES: dict[type[Exception], tuple[int, str]] = {
     errors.PayloadTooLarge: (413, "payload-too-large"),
     errors.PayloadInvalid: (422, "payload-invalid"),
     errors.DefinitionInvalid: (422, "definition-invalid"),
+    errors.TriggerInvalid: (422, "trigger-invalid"),
+    errors.TriggerNotFound: (404, "not-found"),
+    TriggerChanged: (409, "changed-meanwhile"),
+    FireRefused: (409, "not-fired"),
     errors.Faulty: (422, "invalid"),
     errors.RequestInvalid: (422, "invalid"),
     errors.ValueRefused: (422, "value-refused"),
@@ -111,6 +121,7 @@ STATUSES: dict[type[Exception], tuple[int, str]] = {
     refusals.TokenNotFound: (404, "token-not-found"),
     refusals.TokenRefused: (422, "token-refused"),
     refusals.TookTooLong: (504, "too-slow"),
+    refusals.Busy: (503, "busy"),
     refusals.ProviderUnavailable: (503, "provider-unavailable"),
     PlanStale: (409, "changed-meanwhile"),
     errors.SchemaTooOld: (503, "schema-too-old"),
@@ -128,7 +139,8 @@ UNTOLD = (
 BACKLOG_PAUSE = 10  # seconds: a guess at when some of a full backlog is done
 
 # What helps at a shell is no help here.
-_COMMANDS = re.compile(r"[;.,]? (?:see|define it with|create it with|change it with)[^;]*$", re.I)
+COMMANDS = ("see:", "define it with", "create it with", "change it with", "activate it with")
+LONGEST = 2000  # characters of a detail: some of it may be the caller's own text
 
 
 # The connection is of no more use. asyncpg takes a farewell that the server sends to an idle one
@@ -164,6 +176,10 @@ def problem_of(error: Exception) -> Problem:
     if isinstance(error, GONE):
         log.error("the database does not answer: %s", error)
         return Problem(503, "the database does not answer; try again", "unavailable", retry_after=1)
+    if isinstance(error, asyncpg.LockNotAvailableError):
+        return Problem(
+            503, "somebody else is changing the same thing; try again", "busy", retry_after=1
+        )
     if isinstance(error, (asyncpg.DeadlockDetectedError, asyncpg.SerializationError)):
         return Problem(503, "it was undone for another; try again", "try-again", retry_after=1)
     if isinstance(error, asyncpg.OperatorInterventionError):
@@ -181,11 +197,17 @@ def _refusal(error: Exception, status: int, slug: str) -> Problem:
         return not_there()
     return Problem(
         status,
-        _COMMANDS.sub("", said),
+        without_command(said),
         slug,
         faults=getattr(error, "faults", ()),
-        retry_after=BACKLOG_PAUSE if status == 429 else None,
+        retry_after={429: BACKLOG_PAUSE, 503: 1}.get(status),
     )
+
+
+def without_command(said: str) -> str:
+    """The sentence without its last part, where that says what to type."""
+    head, _, last = said.rpartition(";")
+    return head if head and last.lstrip().startswith(COMMANDS) else said
 
 
 def _invalid(error: RequestValidationError) -> Problem:
@@ -200,7 +222,8 @@ def _fault(each: Mapping[str, Any]) -> Fault:
     where, *steps = each["loc"] or ("body",)
     pointer = ""
     for step in steps:
-        pointer = json.pointer_to(pointer, step)
+        pointer = json.pointer_to(pointer, step if isinstance(step, int) else step[:200])
+    pointer = pointer.replace("\x00", "\\0")
     if where in ("query", "path", "header"):
         pointer = f"{where}:{pointer.removeprefix('/')}"
     message = str(each["msg"])
@@ -221,11 +244,14 @@ def _of_starlette(error: HTTPException) -> Problem:
 
 def of_msgspec(error: msgspec.ValidationError) -> Problem:
     """A body of the hot path: msgspec names the place as `$.payload`."""
-    said, _, place = str(error).partition(" - at `$")
+    said, _, place = str(error).rpartition(" - at `$")
+    if not said:
+        said, place = place, ""
     pointer = ""
+    # The steps are names of fields: what a caller calls something stands there as "...".
     for step in re.findall(r"\.([^.\[\]`]+)|\[(\d+|\.\.\.)\]", place.rstrip("`")):
         pointer = json.pointer_to(pointer, step[0] or step[1])
-    fault = Fault(pointer, said[:1].lower() + said[1:])
+    fault = Fault(pointer, json.shortened(said[:1].lower() + said[1:]))
     return Problem(422, f"the request is invalid: {fault}", "invalid", [fault])
 
 

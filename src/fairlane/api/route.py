@@ -1,11 +1,11 @@
 """The way of every call: who is it, may they, is the body small enough; then the call itself."""
 
 import logging
-import re
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterator
 from typing import Any, get_type_hints
 
 from fastapi import Request
+from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
@@ -13,18 +13,20 @@ from starlette.responses import Response
 from fairlane.access.principal import Principal
 from fairlane.access.refusals import Forbidden
 from fairlane.access.roles import Role
+from fairlane.api.bodies import decoded
+from fairlane.api.correlating import HEADER, correlated
 from fairlane.api.documents import rule
 from fairlane.api.limits import BATCH_BODY, BODY
 from fairlane.api.permits import WHO, Permit
 from fairlane.api.problems import Problem, problem_of
 from fairlane.api.service import Service
-from fairlane.ids import uuid7
+from fairlane.core import json
+from fairlane.errors import Fault
 
 log = logging.getLogger("fairlane.api")
 
 PREFIX = "/api/v1"
-CORRELATION = "fairlane.correlation_id"
-_USABLE = re.compile(r"[\x21-\x7e]([\x20-\x7e]{0,198}[\x21-\x7e])?")
+FAULTS = 20  # that are listed
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -48,21 +50,23 @@ class Route(APIRoute):
         permit = permit_of(self.path, self.endpoint)
         limit = self.body_limit
         name = self.path_format
+        known = {"tenant", *_parameters(self.dependant)}
 
         async def guarded(request: Request) -> Response:
-            correlation = correlation_id(request)
-            request.scope[CORRELATION] = correlation
+            correlation = correlated(request.scope, request.headers)
             try:
                 service: Service = request.app.state.fairlane
                 await service.ready()
                 request.scope[WHO] = await admitted(service, request, permit)
+                if request.scope["query_string"]:
+                    refuse_unknown(request, known)
                 request = Bounded(request, limit)
                 response = await handle(request)
             except ClientDisconnect:
-                raise
+                response = Response(status_code=499)  # nobody reads it, and it is no error of ours
             except Exception as error:
-                response = told(error, name, correlation)
-            response.headers["X-Correlation-Id"] = correlation
+                response = told(error, name)
+            response.headers[HEADER] = correlation
             return response
 
         return guarded
@@ -106,14 +110,18 @@ async def admitted(service: Service, request: Request, permit: Permit) -> Princi
     """Whoever calls, if they may; an operator narrowed to the tenant that it names."""
     who = await service.door.admit(bearer(request))
     service.buckets.take(who.subject)
-    if not who.may(permit.permission):
+    if not permit.lets_in(who):
         raise Problem(
             403, f"this needs the role {permit.permission}; yours is {who.role}", "forbidden"
         )
     named = request.headers.get("x-fairlane-tenant") or request.query_params.get("tenant")
     if named is not None and named != who.tenant:
         if who.role is not Role.OPERATOR:
-            raise Forbidden(f'this token acts for tenant "{who.tenant}" alone')
+            raise Forbidden(
+                f'this token acts for tenant "{who.tenant}" alone'
+                if who.tenant is not None
+                else f"a {who.role} acts for no tenant; leave out X-Fairlane-Tenant and ?tenant="
+            )
         who = await service.door.acting_for(who, named)
     if permit.of_tenant and who.tenant is None:
         raise Problem(
@@ -122,24 +130,34 @@ async def admitted(service: Service, request: Request, permit: Permit) -> Princi
     return who
 
 
+def refuse_unknown(request: Request, known: Collection[str]) -> None:
+    """A filter that is misspelt would show, or change, all that it was to leave out."""
+    faults = [
+        Fault(f"query:{json.shortened(name)}", "this call has no such parameter")
+        for name in request.query_params
+        if name not in known
+    ][:FAULTS]
+    if faults:
+        raise Problem(422, f"the request is invalid: {faults[0]}", "invalid", faults)
+
+
+def _parameters(dependant: Dependant) -> Iterator[str]:
+    """The names of what a call, and all that it depends on, takes in its query."""
+    for each in dependant.query_params:
+        yield each.alias
+    for inner in dependant.dependencies:
+        yield from _parameters(inner)
+
+
 def bearer(request: Request) -> str | None:
     scheme, _, token = (request.headers.get("authorization") or "").partition(" ")
     return token.strip() if scheme.lower() == "bearer" else None
 
 
-def correlation_id(request: Request) -> str:
-    """What the caller calls this request, if that can stand in a header; else a new name."""
-    given = request.headers.get("x-correlation-id")
-    if given is not None and _USABLE.fullmatch(given):
-        return given
-    return uuid7().hex
-
-
-def told(error: Exception, name: str, correlation: str) -> Response:
+def told(error: Exception, name: str) -> Response:
     problem = problem_of(error)
     if problem.status >= 500:
-        about = {"correlation_id": correlation}
-        log.warning("%s answered %d: %s", name, problem.status, problem.detail, extra=about)
+        log.warning("%s answered %d: %s", name, problem.status, problem.detail)
     return problem.response()
 
 
@@ -151,9 +169,10 @@ class Bounded(Request):
         self._headers = request.headers  # read once
         self._limit = limit
         length = self._headers.get("content-length", "")
+        comes = length not in ("", "0") or "transfer-encoding" in self._headers
         if length.isascii() and length.isdigit() and int(length) > limit:
             raise self._too_large()
-        if length not in ("", "0") and not _is_json(request.headers.get("content-type", "")):
+        if comes and not _is_json(request.headers.get("content-type", "")):
             raise Problem(415, "the body must be JSON: Content-Type: application/json", "not-json")
 
     async def stream(self) -> AsyncIterator[bytes]:  # type: ignore[override]
@@ -164,10 +183,23 @@ class Bounded(Request):
                 raise self._too_large()
             yield chunk
 
+    async def json(self) -> Any:
+        """As FastAPI asks for it."""
+        return decoded(await self.body())
+
     def _too_large(self) -> Problem:
         return Problem(413, f"the body is larger than {self._limit} bytes", "too-large")
 
 
 def _is_json(content_type: str) -> bool:
-    kind = content_type.partition(";")[0].strip().lower()
-    return kind == "application/json" or kind.endswith("+json")
+    kind, _, more = content_type.lower().partition(";")
+    kind = kind.strip()
+    charsets = [each.strip() for each in more.split(";") if each.strip().startswith("charset=")]
+    if any(each.strip('"') not in UTF_8 for each in charsets):
+        return False
+    return kind == "application/json" or (
+        kind.startswith("application/") and kind.endswith("+json")
+    )
+
+
+UTF_8 = ("charset=utf-8", 'charset="utf-8', "charset=utf8")

@@ -4,23 +4,29 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncGenerator
+from typing import TYPE_CHECKING, Any, cast
 
 from fairlane.access.acting import Database
 from fairlane.access.door import Door
 from fairlane.api.claiming import Claimer
-from fairlane.api.crew import Crew
+from fairlane.api.crew import EVERYBODY, Crew
 from fairlane.api.doorbell import Doorbell
 from fairlane.api.enqueuing import Enqueuer
 from fairlane.api.hub import Hub
 from fairlane.api.kinds import Kinds
 from fairlane.api.limits import Buckets, Limits
+from fairlane.api.readiness import PATIENCE, Readiness
 from fairlane.config import Settings
 from fairlane.core import connect, migrate
 from fairlane.database import database
 
+if TYPE_CHECKING:
+    import asyncpg
+
 log = logging.getLogger("fairlane.api")
 
 POOL = 10
+CLOSING = 1.0  # seconds for each part
 
 
 class Service:
@@ -31,6 +37,7 @@ class Service:
         self._url = url
         self.limits = limits
         self.buckets = Buckets(limits.rate, limits.burst)
+        self.readiness = Readiness(self._look)
         self.stopping = asyncio.Event()
         self._opening = asyncio.Lock()
         self._is_open = False
@@ -50,6 +57,12 @@ class Service:
                 if not self._is_open:
                     await self._open()
 
+    async def _look(self) -> None:
+        """An error where the server cannot serve."""
+        await self.ready()
+        async with self.database.acting(EVERYBODY, within=PATIENCE) as connection:
+            await migrate.check(cast("asyncpg.Connection[Any]", connection))
+
     async def _open(self) -> None:
         async with connect.connected(self.url, name="fairlane server") as connection:
             await migrate.check(connection)
@@ -60,7 +73,7 @@ class Service:
         self.crew = Crew(self.database)
         self.doorbell = Doorbell(self.url)
         self.claimer = Claimer(self.database, self.crew, self.doorbell, self.stopping)
-        self.hub = Hub(self.database, self.limits.read_seconds, self.limits.streams)
+        self.hub = Hub(self.database, self.limits)
         self.door.on_revoked(self.hub.revoked)
         self._is_open = True
         # asyncio.run and its like close the generators that a loop leaves behind, and so a service
@@ -74,8 +87,10 @@ class Service:
         finally:
             self._is_open = False
             for part in (self.hub, self.enqueuer, self.doorbell, self.door, self.database):
+                # A database that does not answer keeps nobody from going.
                 with contextlib.suppress(OSError, TimeoutError):
-                    await part.close()
+                    async with asyncio.timeout(CLOSING):
+                        await part.close()
 
     async def close(self) -> None:
         if self._lifetime is not None:

@@ -7,13 +7,16 @@ import socket
 from collections.abc import Callable, Iterator
 
 import uvicorn
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fairlane.api.app import asgi
+from fairlane.api.doorway import doorway
 from fairlane.api.service import Service
 from fairlane.config import Settings
 from fairlane.errors import ConfigError
 
 GRACE = 20  # seconds for calls that are under way
+LAST = 3  # and then for those whose connections were cut
 BACKLOG = 2048
 
 
@@ -23,6 +26,18 @@ class Server(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Whoever does not send the rest of a call, or does not read its answer, is cut off."""
+        cutting = asyncio.get_running_loop().call_later(GRACE, self._cut)
+        try:
+            await super().shutdown(sockets)
+        finally:
+            cutting.cancel()
+
+    def _cut(self) -> None:
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -54,16 +69,16 @@ async def serve(
     service: Service = app.state.fairlane
     server = Server(
         uvicorn.Config(
-            app,
+            _stoppable(app, service),
             loop="none",
-            http="httptools",
+            http=doorway(service.limits.connections),
             ws="none",
             lifespan="on",
             access_log=False,
             log_config=None,
             server_header=False,
             proxy_headers=False,
-            timeout_graceful_shutdown=GRACE,
+            timeout_graceful_shutdown=GRACE + LAST,
         )
     )
 
@@ -78,3 +93,16 @@ async def serve(
     await service.ready()
     ready()
     await server.serve(sockets=[listening])
+
+
+def _stoppable(app: ASGIApp, service: Service) -> ASGIApp:
+    """A call that is ended because the server stops is no error to be told."""
+
+    async def call(scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await app(scope, receive, send)
+        except asyncio.CancelledError:
+            if scope["type"] != "http" or not service.stopping.is_set():
+                raise
+
+    return call

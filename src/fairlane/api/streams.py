@@ -1,17 +1,18 @@
 """Server-sent events: /jobs/{id}/events for one job, /stream for all of a tenant's."""
 
 import asyncio
+import contextlib
 import time
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Request
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from fairlane.access.refusals import AccessError
+from fairlane.api.following import Stream
 from fairlane.api.here import Here
-from fairlane.api.hub import Stream
 from fairlane.api.ids import JobId
 from fairlane.api.jobs import the_job
 from fairlane.api.permits import MayRead
@@ -25,7 +26,8 @@ RECHECK = 10.0  # seconds until a token is looked at again, where no word of its
 
 EVENTS: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "`state` (the job), `phase`, `progress`, `log`, `summary`, `gap`, `end`.",
+        "description": "`state` (the job, without payload and errors), `phase`, `progress`, `log`, "
+        "`summary`, `gap`, `end`.",
         "content": {
             "text/event-stream": {
                 "schema": {"type": "string"},
@@ -66,38 +68,63 @@ async def follow_all(request: Request, who: MayRead, here: Here) -> Response:
 
 
 def streamed(request: Request, here: Service, stream: Stream) -> Response:
-    events = _events(here, stream, bearer(request))
-    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+    return Events(here, stream, bearer(request))
 
 
-async def _events(here: Service, stream: Stream, token: str | None) -> AsyncIterator[bytes]:
-    """Until the stream, the token, the server or the reader ends."""
-    stopping = asyncio.ensure_future(here.stopping.wait())
-    looked_at = spoke = time.monotonic()
-    try:
-        yield b": fairlane\n\n"
+class Events(Response):
+    """What a stream says, until the stream, the token, the server or the reader ends."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, here: Service, stream: Stream, token: str | None) -> None:
+        super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+        del self.headers["content-length"]
+        self._here = here
+        self._stream = stream
+        self._token = token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # Nothing of ours waits beside the sending: what is left waiting when a reader goes is work
+        # for whoever collects garbage, and is told as an error.
+        leaving = asyncio.ensure_future(self._until_gone(receive))
+        try:
+            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+            await self._say(send, b": fairlane\n\n")
+            await self._follow(send, leaving)
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        finally:
+            self._here.hub.leave(self._stream)
+            leaving.cancel()
+            await asyncio.wait([leaving])
+
+    async def _follow(self, send: Send, leaving: "asyncio.Future[None]") -> None:
+        stream, stopping = self._stream, self._here.stopping
+        looked_at = spoke = time.monotonic()
         while True:
-            while stream.events:
-                yield stream.events.popleft()
+            if said := stream.take():
+                await self._say(send, said)
                 spoke = time.monotonic()
-            if stream.is_over or stopping.done():
+            if stream.is_over or stopping.is_set() or leaving.done():
                 return
-            stream.news.clear()
-            news = asyncio.ensure_future(stream.news.wait())
-            await asyncio.wait([news, stopping], timeout=1.0, return_when=asyncio.FIRST_COMPLETED)
-            news.cancel()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(1.0):
+                    await stream.news.wait()
             now = time.monotonic()
             if now - looked_at >= RECHECK:
                 looked_at = now
-                if not await _is_good(here, stream, token):
+                if not await _is_good(self._here, stream, self._token):
                     stream.end("the token is no longer good")
             if now - spoke >= HEARTBEAT:
                 spoke = now
-                yield b": still here\n\n"
-    finally:
-        stopping.cancel()
-        here.hub.leave(stream)
+                await self._say(send, b": still here\n\n")
+
+    async def _say(self, send: Send, body: bytes) -> None:
+        await send({"type": "http.response.body", "body": body, "more_body": True})
+
+    async def _until_gone(self, receive: Receive) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        self._stream.news.set()
 
 
 async def _is_good(here: Service, stream: Stream, token: str | None) -> bool:

@@ -2,7 +2,7 @@
 
 from typing import Any, TypeVar
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from fairlane import artifacts, schemas
@@ -29,6 +29,7 @@ from fairlane.api.service import Service
 from fairlane.core import calls, json
 from fairlane.errors import PayloadInvalid
 from fairlane.executors.base import storable
+from fairlane.ids import parse_id
 
 T = TypeVar("T")
 
@@ -43,10 +44,19 @@ router = APIRouter(prefix=f"{PREFIX}/worker/jobs", tags=["worker"], route_class=
 
 
 @router.post("/claim", response_model=ClaimOut, summary="Claim jobs")
-async def claim(who: MayWork, here: Here, body: ClaimIn) -> Response:
+async def claim(request: Request, who: MayWork, here: Here, body: ClaimIn) -> Response:
     """Up to so many of each queue. A worker's name stands for one process; its lease ends at
-    `lease_expires_at` unless a claim or a heartbeat renews it, and then its jobs are anybody's."""
-    jobs = await here.claimer.claim(who, body.worker, body.queues, body.wait_seconds)
+    `lease_expires_at` unless a claim or a heartbeat renews it, and then its jobs are anybody's. A
+    claim whose caller hangs up takes nothing. One that says what it is `holding` gives back what
+    else its name has: the answer to a claim may get lost on its way."""
+    jobs = await here.claimer.claim(
+        who,
+        body.worker,
+        body.queues,
+        body.wait_seconds,
+        holding=None if body.holding is None else {parse_id(each) for each in body.holding},
+        is_gone=request.is_disconnected,
+    )
     return answer({"jobs": jobs})
 
 
@@ -155,5 +165,5 @@ def _checked(value: T) -> T:
     try:
         json.check(value, "the body")
     except PayloadInvalid as error:
-        raise Problem(422, str(error), "invalid") from None
+        raise Problem(422, str(error), "invalid", error.faults) from None
     return value

@@ -17,6 +17,7 @@ from fairlane.bench import (
     limits,
     memory,
     recovery,
+    triggers,
     worker,
 )
 from fairlane.bench.line import Line, as_json_text, as_table
@@ -39,6 +40,7 @@ USUAL = {
 # These mostly wait, for minutes, and run only when they are asked for.
 LONG = {
     "recovery": recovery.measure,
+    "triggers": triggers.measure,
     "memory": memory.measure,
 }
 BENCHMARKS = USUAL | LONG

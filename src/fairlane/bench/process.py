@@ -46,15 +46,31 @@ class Crew:
         self._all: list[WorkerProcess] = []
 
     async def start(self, slots: int, *, lease: float | None = None) -> WorkerProcess:
+        more = {} if lease is None else {"FAIRLANE_LEASE_SECONDS": str(lease)}
+        return await self._run("worker", "--app", APP, "--queue", f"{QUEUE}={slots}", **more)
+
+    async def schedule(self) -> WorkerProcess:
+        """A scheduler, which leads."""
+        process = await self._run("scheduler")
+
+        async def leads() -> bool:
+            process.refuse_dead()
+            return bool(
+                await self._world.connection.fetchval(
+                    "select expires_at > fairlane.clock() from fairlane.scheduler"
+                )
+            )
+
+        await until(leads, "the scheduler leads", within=60)
+        return process
+
+    async def _run(self, *words: str, **more: str) -> WorkerProcess:
         settings = {"FAIRLANE_DATABASE_URL": self._world.url, "FAIRLANE_LOG_LEVEL": "warning"}
-        if lease is not None:
-            settings["FAIRLANE_LEASE_SECONDS"] = str(lease)
         log = self._folder / f"{len(self._all)}.log"
         with log.open("wb") as said:
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "fairlane", "worker", "--app", APP),
-                *("--queue", f"{QUEUE}={slots}"),
-                env={**os.environ, **settings},
+                *(sys.executable, "-m", "fairlane", *words),
+                env={**os.environ, **settings, **more},
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=said,
                 stderr=said,

@@ -9,6 +9,7 @@ import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from fairlane.correlation import CURRENT
 from fairlane.redact import KNOWN, speaking
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ class ConsoleLines(logging.Formatter):
         except Exception:  # nested without end, or with a __repr__ that raises
             text += " (with fields that cannot be shown)"
         about = [str(value) for name in ABOUT[:2] if (value := getattr(record, name, None))]
+        if (correlation := CURRENT.get()) is not None:
+            about.append(correlation)
         return redactor.text(f"{text} [{' '.join(about)}]" if about else text)
 
 
@@ -46,6 +49,8 @@ class JsonLines(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
+        if (correlation := CURRENT.get()) is not None:
+            line["correlation_id"] = correlation
         line |= {name: value for name in ABOUT if (value := getattr(record, name, None))}
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)

@@ -38,7 +38,8 @@ class Stop(BaseException):
 def up(demo: bool, host: str, port: int, app_path: str | None) -> int:
     """Run everything on this machine, until Ctrl-C.
 
-    A PostgreSQL unless one is configured, its schema brought up to date, the API and a worker.
+    A PostgreSQL unless one is configured, its schema brought up to date, the API, a
+    worker and a scheduler.
     """
     from fairlane import config
 
@@ -140,6 +141,7 @@ async def _until_stopped(
     children = [
         Child("server", serve, environment, screen.say, keeps=[fd]),
         Child("worker", ["-m", "fairlane", "worker", *app], environment, screen.say),
+        Child("scheduler", ["-m", "fairlane", "scheduler"], environment, screen.say),
     ]
     if demo:
         children.append(Child("demo", ["-m", "fairlane.demo"], environment, screen.say))

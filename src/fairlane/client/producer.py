@@ -65,6 +65,10 @@ class Producer:
         answers = [json.loads(row[0]) for row in rows]
         return {(each["key"], each["version"]): each["change"] for each in answers}
 
+    async def bring(self, send: Send, triggers: Call) -> Sequence[Record]:
+        """Bring the triggers of code to what it says; what became of each."""
+        return await send(triggers)
+
     async def _send_ourselves(self, requests: Sequence[Request]) -> list[Enqueued]:
         await self._define_once()
         for change in range(CHANGES):

@@ -9,7 +9,8 @@ from uuid import UUID
 from fairlane.core import json
 from fairlane.errors import Fault, PayloadInvalid, PayloadTooLarge, RequestInvalid
 from fairlane.ids import parse_id
-from fairlane.schemas.schema import bounded, listed
+from fairlane.schemas.schema import listed
+from fairlane.schemas.telling import bounded
 
 _OURS = ("body", "inputs_hash", "item")
 _TEXTS = ("version", "queue", "dedupe_key", "concurrency_key", "correlation_id")

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from fairlane.errors import PayloadInvalid
+from fairlane.errors import Fault, PayloadInvalid
 
 DEPTH = 100
 
@@ -36,9 +36,31 @@ def loads(text: str | bytes) -> Any:
     return _decoder.decode(text)
 
 
+# What is told of a place: a key may be as long as a payload.
+LONGEST = 200
+
+
+class _Bad(Exception):
+    """Something that cannot be held; each level adds its step as the error passes."""
+
+    def __init__(self, has: str, why: str = "") -> None:
+        self.has = has
+        self.why = why
+        self.steps: list[str | int] = []
+
+
 def check(value: Any, what: str) -> None:
     """Refuse what JSON or jsonb cannot hold, saying where it stands."""
-    _check(value, what, "", 0)
+    try:
+        _check(value, 0)
+    except _Bad as bad:
+        pointer = ""
+        for step in reversed(bad.steps):
+            pointer = pointer_to(pointer, step if isinstance(step, int) else step[:LONGEST])
+        pointer = shortened(pointer.replace("\x00", "\\0"))
+        told = f"{what} {bad.has} at {pointer or '/'}{bad.why}"
+        fault = Fault(pointer, f"{bad.has}{bad.why}")
+        raise PayloadInvalid(told, [fault]) from None
 
 
 def pointer_to(pointer: str, key: str | int) -> str:
@@ -47,54 +69,69 @@ def pointer_to(pointer: str, key: str | int) -> str:
     return f"{pointer}/{escaped.encode(errors='backslashreplace').decode()}"
 
 
-def _check(value: Any, what: str, pointer: str, depth: int) -> None:
+def shortened(text: str, longest: int = LONGEST) -> str:
+    """As much of a text of somebody else's as is worth telling."""
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."
+
+
+def _check(value: Any, depth: int) -> None:
+    # Where it stands is put together only once something is wrong: doing so for every item of a
+    # long list under a long key would take minutes.
     if depth > DEPTH:
-        raise PayloadInvalid(f"{what} is nested more than {DEPTH} deep at {pointer[:80]}")
+        raise _Bad(f"is nested more than {DEPTH} deep")
     match value:
         case None | bool():
             pass
         case str():
-            _check_text(value, what, pointer)
+            _check_text(value)
         case int():
             if value.bit_length() > _BITS:
-                raise _invalid(what, f"a number of more than {DIGITS} digits", pointer)
+                raise _Bad(f"has a number of more than {DIGITS} digits")
         case float():
             if not math.isfinite(value):
-                raise _invalid(what, str(value), pointer, "; JSON has no such number")
+                raise _Bad(f"has {value}", "; JSON has no such number")
         case Decimal():
             if not value.is_finite():
-                raise _invalid(what, str(value), pointer, "; JSON has no such number")
+                raise _Bad(f"has {value}", "; JSON has no such number")
             if abs(value.adjusted()) > DIGITS or len(value.as_tuple().digits) > DIGITS:
-                raise _invalid(what, f"a number of more than {DIGITS} digits", pointer)
+                raise _Bad(f"has a number of more than {DIGITS} digits")
         case dict():
-            for key, item in value.items():
-                if not isinstance(key, str):
-                    raise _invalid(what, f"the key {key!r}", pointer, "; a JSON key is a string")
-                inside = pointer_to(pointer, key)
-                _check_text(key, what, inside)
-                _check(item, what, inside, depth + 1)
+            _check_members(value, depth)
         case list() | tuple():
-            for index, item in enumerate(value):
-                _check(item, what, f"{pointer}/{index}", depth + 1)
+            _check_items(value, depth)
         case _:
-            raise _invalid(
-                what,
-                f"a {type(value).__name__}",
-                pointer,
+            raise _Bad(
+                f"has a {type(value).__name__}",
                 "; JSON has objects, arrays, strings, numbers, true, false and null",
             )
 
 
-def _check_text(value: str, what: str, pointer: str) -> None:
+def _check_members(value: dict[Any, Any], depth: int) -> None:
+    for key, item in value.items():
+        if not isinstance(key, str):
+            raise _Bad(f"has the key {key!r}", "; a JSON key is a string")
+        try:
+            _check_text(key)
+            _check(item, depth + 1)
+        except _Bad as bad:
+            bad.steps.append(key)
+            raise
+
+
+def _check_items(value: list[Any] | tuple[Any, ...], depth: int) -> None:
+    for index, item in enumerate(value):
+        try:
+            _check(item, depth + 1)
+        except _Bad as bad:
+            bad.steps.append(index)
+            raise
+
+
+def _check_text(value: str) -> None:
     if "\x00" in value:
-        raise _invalid(what, "a NUL character", pointer, "; PostgreSQL cannot store it")
+        raise _Bad("has a NUL character", "; PostgreSQL cannot store it")
     if not value.isascii():
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise _invalid(what, "half a character (a lone surrogate)", pointer) from None
-
-
-def _invalid(what: str, has: str, pointer: str, why: str = "") -> PayloadInvalid:
-    shown = pointer.replace("\x00", "\\0") or "/"
-    return PayloadInvalid(f"{what} has {has} at {shown}{why}")
+            raise _Bad("has half a character (a lone surrogate)") from None

@@ -40,15 +40,24 @@ def format_of(path: str) -> str | None:
 
 def load(path: str, form: str) -> File:
     """Read a file, `-` being stdin. OSError is the caller's to tell."""
-    if path == "-":
-        name, data = "stdin", sys.stdin.buffer.read(SIZE + 1)
-    else:
-        with Path(path).open("rb") as opened:
-            name, data = path, opened.read(SIZE + 1)
+    name, data = contents(path)
     return parse(data, form, name)
 
 
+def contents(path: str) -> tuple[str, bytes]:
+    """A file's name and bytes, one more than it may have at most."""
+    if path == "-":
+        return "stdin", sys.stdin.buffer.read(SIZE + 1)
+    with Path(path).open("rb") as opened:
+        return path, opened.read(SIZE + 1)
+
+
 def parse(data: bytes, form: str, name: str = "the file") -> File:
+    return _file(name, *document(data, form, name))
+
+
+def document(data: bytes, form: str, name: str = "the file") -> tuple[Any, Mapping[str, int]]:
+    """What a file holds, whatever it is about, and the line of each of its values if it tells."""
     if len(data) > SIZE:
         _refuse(name, f"it is over {SIZE // 1024 // 1024} MiB; split it")
     try:
@@ -69,7 +78,7 @@ def parse(data: bytes, form: str, name: str = "the file") -> File:
     except (ValueError, RecursionError) as error:
         deep = isinstance(error, RecursionError)
         _refuse(name, "it is nested too deep" if deep else f"it is no {form.upper()}: {error}")
-    return _file(name, value, lines)
+    return value, lines
 
 
 def _file(name: str, value: Any, lines: Mapping[str, int]) -> File:

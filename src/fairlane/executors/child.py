@@ -5,25 +5,23 @@ the last is its answer.
 """
 
 import asyncio
-import contextlib
 import importlib
 import inspect
-import logging
 import os
 import resource
 import signal
 import sys
-import threading
 from functools import reduce
-from typing import Any, BinaryIO
+from typing import Any
 
 from fairlane.core import json
-from fairlane.executors.guard import Guard
+from fairlane.executors.guard import Guard, close_others
 
 REPORT = 3  # as in guarded.py, which brings asyncio
 
 
 def main() -> None:
+    close_others(REPORT)
     order: dict[str, Any] = json.loads(sys.stdin.buffer.read())
     guard = Guard(order["worker_pid"], order["grace"])
     guard.start(lambda: _run_task(order))
@@ -38,17 +36,18 @@ def _run_task(order: dict[str, Any]) -> None:
     from fairlane.context import JobContext
     from fairlane.executors.function import answer, unfit
     from fairlane.executors.results import encode
+    from fairlane.executors.words import Words, bounded, log_as_the_worker, write
     from fairlane.outcome import Done
     from fairlane.signature import ArgumentsInvalid
 
-    logging.basicConfig(level=logging.INFO)
+    log_as_the_worker(order)
     report = os.fdopen(REPORT, "wb", buffering=0)
     try:
         sys.path[:0] = order["path"]
         module_name, _, qualname = order["task"].partition(":")
         module = importlib.import_module(module_name)
         task = reduce(getattr, qualname.split("."), module)
-        ctx = JobContext.from_order(order, _Words(report))
+        ctx = JobContext.from_order(order, Words(report))
         value = _call(task, ctx, task.arguments(ctx.payload))
         outcome: Any = Done(encode(value, order["key"], order["result_limit"]))
     except MemoryError:
@@ -57,39 +56,7 @@ def _run_task(order: dict[str, Any]) -> None:
         outcome = unfit(error)
     except Exception as error:
         outcome = answer(error)
-    _write(report, {"kind": type(outcome).__name__, **vars(outcome)})
-
-
-def _write(report: BinaryIO, said: dict[str, Any]) -> None:
-    """A whole line, however large: a pipe takes a piece at a time."""
-    left = memoryview(json.dumps(said).encode() + b"\n")
-    while left:
-        left = left[report.write(left) :]
-
-
-class _Words:
-    """What the task says on its way, as lines for the worker to pass on."""
-
-    def __init__(self, report: BinaryIO) -> None:
-        self._report = report
-        self._one_at_a_time = threading.Lock()
-
-    def _say(self, kind: str, *words: Any) -> None:
-        # Whatever it was: what cannot be written as JSON must not fail the task.
-        with self._one_at_a_time, contextlib.suppress(TypeError, ValueError, RecursionError):
-            _write(self._report, {"kind": kind, "words": words})
-
-    def line(self, level: str, message: str, fields: dict[str, Any]) -> None:
-        self._say("line", level, message, fields)
-
-    def phase(self, name: str) -> None:
-        self._say("phase", name)
-
-    def progress(self, progress: dict[str, Any]) -> None:
-        self._say("progress", progress)
-
-    def output(self, stream: str, tail: str, total: int) -> None:
-        self._say("output", stream, tail, total)
+    write(report, {"kind": type(outcome).__name__, **vars(bounded(outcome))})
 
 
 def _call(task: Any, ctx: Any, arguments: dict[str, Any]) -> Any:

@@ -16,9 +16,18 @@ import signal
 import time
 from collections.abc import Callable
 
-from fairlane.executors.tree import adopt_orphans, follow_parent, kill_descendants
+from fairlane.executors.killing import kill_descendants
+from fairlane.executors.tree import adopt_orphans, follow_parent
 
 _OURS = (signal.SIGTERM, signal.SIGQUIT, signal.SIGCHLD)
+
+
+def close_others(last: int) -> None:
+    """Close every descriptor above this one: the worker's log and sockets, and what its shell had
+    opened, are not the job's. Who starts a process closes them or not, as its event loop likes."""
+    with os.scandir("/proc/self/fd") as descriptors:
+        highest = max(int(each.name) for each in descriptors)
+    os.closerange(last + 1, highest + 1)
 
 
 class Guard:
@@ -36,10 +45,10 @@ class Guard:
         self._ask_with = ask  # os.kill asks the child alone, os.killpg its whole group
         self._kill_at: float | None = None
         self._child: int | None = None
-        self.bell, ring = os.pipe()  # readable once a signal has come
+        self.bell, self._ring = os.pipe()  # readable once a signal has come
         os.set_blocking(self.bell, False)
-        os.set_blocking(ring, False)
-        signal.set_wakeup_fd(ring, warn_on_full_buffer=False)
+        os.set_blocking(self._ring, False)
+        signal.set_wakeup_fd(self._ring, warn_on_full_buffer=False)
         for number in _OURS:
             signal.signal(number, lambda *_: None)
 
@@ -48,6 +57,8 @@ class Guard:
         self._child = os.fork()
         if self._child == 0:
             signal.set_wakeup_fd(-1)
+            os.close(self.bell)
+            os.close(self._ring)
             for number in _OURS:
                 signal.signal(number, signal.SIG_DFL)
             os.setpgid(0, 0)

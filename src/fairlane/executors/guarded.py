@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import os
 import signal
 import sys
@@ -14,8 +15,10 @@ from fairlane.core import json
 from fairlane.worker.attempt import Attempt
 
 REPORT = 3  # the descriptor that the lines come in on
-LINE = 2**26
+LINE = 2**24  # bytes; a longer one is skipped
 HOME = str(Path(fairlane.__file__).parents[1])
+
+log = logging.getLogger("fairlane.worker")
 
 
 class Guarded:
@@ -83,8 +86,11 @@ class Guarded:
             lambda: asyncio.StreamReaderProtocol(stream), os.fdopen(self._reading, "rb")
         )
         try:
-            while line := await stream.readline():
-                hear(line)
+            while line := await _next(stream):
+                try:
+                    hear(line)
+                except Exception as error:  # what a job writes must not deafen its worker
+                    log.warning("a line of %d bytes says nothing: %s", len(line), type(error))
         finally:
             transport.close()
 
@@ -100,3 +106,23 @@ class Guarded:
                 return
             except asyncio.CancelledError:
                 number = signal.SIGQUIT
+
+
+async def _next(stream: asyncio.StreamReader) -> bytes:
+    """The next line that is not too long; empty at the end."""
+    skipped = 0
+    while True:
+        try:
+            line = await stream.readuntil(b"\n")
+        except asyncio.LimitOverrunError as error:
+            skipped += len(await stream.readexactly(error.consumed))
+            continue
+        except asyncio.IncompleteReadError as error:
+            line = error.partial
+        if not skipped:
+            return line
+        # What came now is the rest of it.
+        log.warning("a line of %d bytes is skipped; the limit is %d", skipped + len(line), LINE)
+        if not line.endswith(b"\n"):
+            return b""
+        skipped = 0

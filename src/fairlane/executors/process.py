@@ -10,6 +10,7 @@ from fairlane.context import JobContext
 from fairlane.core import json
 from fairlane.executors.guarded import Guarded
 from fairlane.outcome import Done, Failed, Outcome, Snoozed
+from fairlane.redact import Redactor
 from fairlane.task import Task, path_of
 from fairlane.worker.attempt import Attempt
 
@@ -49,6 +50,7 @@ class ProcessExecutor:
             "memory_mb": self._task.memory_mb,
             "result_limit": self._result_limit,
             "database_url": self._url,
+            "secret_paths": _secret_paths(attempt),
             **ctx.as_order(),
         }
 
@@ -66,3 +68,8 @@ class ProcessExecutor:
                 return Snoozed(**said)
             case _:
                 return Failed(**said)
+
+
+def _secret_paths(attempt: Attempt) -> list[str]:
+    """Where its payload has secrets: the child's own log lines go by them."""
+    return list(Redactor.of(attempt.definition).mask.paths) if attempt.definition else []

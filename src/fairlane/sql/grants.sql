@@ -10,9 +10,10 @@ language sql immutable
 as $$
   select array[
     -- producers
-    'enqueue', 'enqueue_many', 'api_enqueue',
+    'enqueue', 'enqueue_many', 'api_enqueue', 'emit', 'emit_many',
     -- people: each takes the tenant, and refuses another's
-    'cancel', 'retry', 'replay', 'resolve', 'ignore', 'explain',
+    'cancel', 'retry', 'replay', 'resolve', 'ignore', 'explain', 'create_trigger', 'set_trigger',
+    'delete_trigger', 'fire_now',
     -- operators
     'create_tenant', 'set_tenant', 'pause_tenant', 'resume_tenant', 'set_plan', 'set_queue',
     'pause_queue', 'resume_queue', 'define', 'apply_definitions', 'set_definition',
@@ -39,7 +40,8 @@ returns text[]
 language sql immutable
 as $$
   select array['job', 'dead_letter', 'history', 'attempt', 'log_line', 'output', 'lane', 'share',
-               'gate', 'arrival', 'audit', 'tenant', 'worker',
+               'gate', 'arrival', 'audit', 'tenant', 'trigger', 'event', 'emission',
+               'delivery', 'firing',
                -- of the installation, and no tenant's secret
                'plan', 'queue', 'definition', 'setting', 'migration', 'repeatable']
 $$;
@@ -49,7 +51,7 @@ returns text[]
 language sql immutable
 as $$
   select array['jobs', 'dead_letters', 'attempts', 'workers', 'queues', 'tenants', 'lane_counts',
-               'tokens']
+               'tokens', 'triggers']
 $$;
 
 -- Has a view show its reader's rows and not its owner's. Before PostgreSQL 15 a view always reads as
@@ -129,6 +131,9 @@ begin
   end loop;
   grant select (id, tenant_id, role, name, created_at, created_by, expires_at, last_used_at,
                 revoked_at) on fairlane.token to fairlane_server;
+  -- Each job says by name which worker ran it, and queues count those that serve them.
+  revoke select on fairlane.worker from fairlane_server;
+  grant select (id, name, queues, state, lease_expires_at) on fairlane.worker to fairlane_server;
   for v_name in
     select oid::regprocedure
       from pg_proc
@@ -148,7 +153,8 @@ declare
   -- that is reached by two is planned anew whenever they alternate.
   v_chores constant text[] := array[
     'housekeep', 'lead', 'tick', 'rescue', 'park_stuck', 'promote', 'sweep', 'make_partitions',
-    'prune', 'prune_keys', 'create_first_token'];
+    'prune', 'prune_keys', 'create_first_token', 'dispatch', 'fire', 'dedupe', 'schedule',
+    'stop_scheduling', 'register_triggers', 'run_chore', 'prune_events'];
   v_name    text;
   v_problem text;
 begin
@@ -170,6 +176,7 @@ begin
   end loop;
 
   foreach v_name in array fairlane.readable_views() loop
+    continue when v_name = 'workers';                      -- it asks by itself
     perform fairlane.guard_view(v_name, current_setting('server_version_num')::int >= 150000);
   end loop;
 

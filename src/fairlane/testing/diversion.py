@@ -9,6 +9,8 @@ from fairlane.app import Fairlane
 from fairlane.client.aio import Pools
 from fairlane.client.producer import Producer, Send
 from fairlane.client.request import Request
+from fairlane.core.calls import Call
+from fairlane.core.connect import Record
 from fairlane.errors import (
     DatabaseUnavailable,
     DefinitionNotFound,
@@ -66,6 +68,9 @@ class _Keeper(Producer):
 
     async def define(self, send: Send) -> dict[tuple[str, str], str]:
         return dict.fromkeys(self._tasks, "same")
+
+    async def bring(self, send: Send, triggers: Call) -> Sequence[Record]:
+        return []  # nobody schedules here
 
 
 class _NoPools(Pools):

@@ -14,6 +14,7 @@ from fairlane.core.calls import Call
 from fairlane.core.connect import Record
 from fairlane.errors import LeaseLost
 from fairlane.executors.base import storable
+from fairlane.executors.cuts import beginning, ending
 from fairlane.worker.attempt import Attempt
 from fairlane.worker.patience import Patience
 
@@ -160,7 +161,7 @@ class Reporter:
             {
                 "at": line["at"].isoformat(),
                 "level": line["level"],
-                "message": storable(scrub.text(line["message"])[:LONGEST_LINE]),
+                "message": storable(beginning(line["message"], LONGEST_LINE, scrub.text)),
                 "fields": _fields(line.get("fields"), scrub),
             }
             for line in note.lines
@@ -171,11 +172,13 @@ class Reporter:
         return {
             "job_id": attempt.job_id,
             "attempt": attempt.attempt,
-            "phase": None if note.phase is None else storable(scrub.text(note.phase)[:200]),
+            "phase": None
+            if note.phase is None
+            else storable(beginning(note.phase, 200, scrub.text)),
             "progress": _fields(note.progress, scrub),
             "lines": lines,
             "output": {
-                stream: {"tail": storable(scrub.text(str(tail)))[-TAIL:], "bytes": int(total)}
+                stream: {"tail": storable(ending(str(tail), TAIL, scrub.text)), "bytes": int(total)}
                 for stream, (tail, total) in note.output.items()
                 if stream in ("stdout", "stderr")
             },

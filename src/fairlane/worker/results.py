@@ -5,6 +5,7 @@ from dataclasses import replace
 from fairlane import artifacts, schemas
 from fairlane.core import json
 from fairlane.errors import Fault
+from fairlane.executors.base import cut
 from fairlane.outcome import Done, Failed, Outcome
 from fairlane.redact import KNOWN, Redactor
 from fairlane.schemas.schema import listed
@@ -29,7 +30,7 @@ def check(attempt: Attempt, outcome: Outcome) -> Outcome:
         )
     match outcome:
         case Failed(error):
-            return replace(outcome, error=scrub_for(attempt).error(error))
+            return replace(outcome, error=cut(scrub_for(attempt).error(error)))
         case Done(str(result)) if _may_tell(attempt):
             shown = scrub_for(attempt).result(json.loads(result))
             return replace(outcome, result=json.dumps(shown))

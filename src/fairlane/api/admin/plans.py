@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path
 from starlette.responses import Response
 
+from fairlane.api.admin.turns import one_at_a_time
 from fairlane.api.answers import answer, page_of, plain
 from fairlane.api.here import Here
 from fairlane.api.models import PlanChanges, PlanIn, PlanList, PlanOut
@@ -39,6 +40,7 @@ async def list_plans(who: MayOperate, here: Here) -> Response:
 async def create_plan(who: MayOperate, here: Here, body: PlanIn) -> Response:
     limits = body.model_dump(exclude_unset=True, exclude={"name"})
     async with here.database.acting(who) as connection:
+        await send(connection, one_at_a_time("plan", body.name))
         if await send(connection, Call(PLANS, (body.name,))):
             raise Problem(409, f'plan "{body.name}" is there already; change it', "exists")
         await send(connection, calls.set_plan(body.name, limits))

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path
 from starlette.responses import Response
 
+from fairlane.api.admin.turns import one_at_a_time
 from fairlane.api.answers import answer, page_of, plain
 from fairlane.api.here import Here
 from fairlane.api.models import QueueChanges, QueueIn, QueueList, QueueOut
@@ -36,6 +37,7 @@ async def create_queue(who: MayOperate, here: Here, body: QueueIn) -> Response:
     """Workers serve it when they are told to."""
     policy = body.model_dump(exclude_unset=True, exclude={"name"})
     async with here.database.acting(who) as connection:
+        await send(connection, one_at_a_time("queue", body.name))
         if await send(connection, Call(QUEUES, (body.name,))):
             raise Problem(409, f'queue "{body.name}" is there already; change it', "exists")
         await send(connection, calls.set_queue(body.name, policy))

@@ -47,7 +47,7 @@ class CommandExecutor:
         child = await Guarded.start(
             "fairlane.executors.command.guard", order, flags=("-I", "-S"), env=_guards_own()
         )
-        hearing = Hearing(ctx)
+        hearing = Hearing(ctx, self._settings.limits.output_bytes)
         by_itself = await child.ended(attempt, hearing.hear)
         ended = hearing.end()
         if not by_itself and (ended is None or was_stopped(ended, self._settings)):

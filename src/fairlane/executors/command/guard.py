@@ -19,8 +19,8 @@ from fairlane.executors.command.report import Lines
 from fairlane.executors.command.start import CannotStart, become, find
 from fairlane.executors.command.tail import Tail
 from fairlane.executors.command.usage import usage
-from fairlane.executors.guard import Guard
-from fairlane.executors.tree import kill_descendants
+from fairlane.executors.guard import Guard, close_others
+from fairlane.executors.killing import kill_descendants
 
 ANSWERS = 3
 CHUNK = 65_536
@@ -30,6 +30,7 @@ MOST_WAITING = 4_194_304  # bytes
 
 
 def main() -> None:
+    close_others(ANSWERS)
     order: dict[str, Any] = json.loads(sys.stdin.buffer.read())
     guard = Guard(order["worker_pid"], order["grace"], os.killpg)
     Watch(order, guard).run()
@@ -167,7 +168,7 @@ class Watch:
         changed = {n: t for n, t in self._tails.items() if t.total != self._told[n]}
         if not changed or self._waiting:
             return bool(late)
-        self._tell({"output": {name: [t.text, t.total] for name, t in changed.items()}})
+        self._tell({"output": {name: t.told() for name, t in changed.items()}})
         self._told |= {name: tail.total for name, tail in changed.items()}
         return True
 
@@ -202,7 +203,7 @@ class Watch:
             "by_itself": status is not None,
             "asked": self._guard.asked,
             "over": over,
-            "output": {name: [tail.text, tail.total] for name, tail in self._tails.items()},
+            "output": {name: tail.told() for name, tail in self._tails.items()},
             "result": self._lines.result,
             "result_too_large": self._lines.too_large,
             "ignored": [self._lines.ignored, self._lines.first_ignored],

@@ -7,8 +7,12 @@ from typing import Any, Literal
 from fairlane.context import JobContext
 from fairlane.core import json
 from fairlane.executors.base import storable
+from fairlane.executors.command.tail import MARGIN, last_of
+from fairlane.executors.cuts import beginning, without_start
+from fairlane.redact import speaking
 
 LEVELS = ("debug", "info", "warning", "error")
+QUOTED = 120  # characters of a line that was ignored
 STREAMS: tuple[Literal["stdout", "stderr"], ...] = ("stdout", "stderr")
 
 
@@ -22,7 +26,7 @@ class Ended:
     by_itself: bool  # false: the guard killed it
     asked: bool  # it had been told to stop
     over: str | None  # the limit that it went over
-    output: dict[str, tuple[str, int]]
+    output: dict[str, tuple[str, int]]  # the end of each stream, and how many bytes it had
     result: str | None  # the line that has it
     result_too_large: bool
     ignored: tuple[int, str]
@@ -31,8 +35,9 @@ class Ended:
 class Hearing:
     """Hears the lines of one run. What a command says wrongly is its own loss, never the job's."""
 
-    def __init__(self, ctx: JobContext) -> None:
+    def __init__(self, ctx: JobContext, keep: int) -> None:
         self._ctx = ctx
+        self._keep = keep  # bytes of each stream
         self._ended: Ended | None = None
 
     def hear(self, line: bytes) -> None:
@@ -41,22 +46,30 @@ class Hearing:
         except ValueError:  # the guard was killed in the middle of a line
             return
         if output := told.get("output"):
-            self._show(output)
+            self._show(self._kept(output))
         if report := told.get("report"):
             self._pass_on(report)
         if ended := told.get("ended"):
+            ended["output"] = self._kept(ended["output"])
             self._ended = Ended(**ended)
-            self._show(ended["output"])
+            self._show(self._ended.output)
 
     def end(self) -> Ended | None:
         """How it ended; None when nobody told."""
         if self._ended is not None and self._ended.ignored[0]:
             count, first = self._ended.ignored
             self._ctx.log(
-                f"{count} lines of the command's report were ignored; the first one {first}",
+                f"{count} lines of the command's report were ignored; "
+                f"the first one {beginning(first, QUOTED)}",
                 level="warning",
             )
         return self._ended
+
+    def _kept(self, output: dict[str, tuple[str, int, bool]]) -> dict[str, tuple[str, int]]:
+        return {
+            stream: (_end_of(text, self._keep, gone), total)
+            for stream, (text, total, gone) in output.items()
+        }
 
     def _show(self, output: dict[str, tuple[str, int]]) -> None:
         for stream in STREAMS:
@@ -107,6 +120,17 @@ class Hearing:
     def _call(self, tell: Callable[..., None], known: dict[str, Any], data: dict[str, Any]) -> None:
         # A name of theirs may be one of ours.
         tell(**known, **{k: v for k, v in data.items() if k not in known and k != "self"})
+
+
+def _end_of(text: str, keep: int, gone: bool) -> str:
+    """The end of a stream. Where something is cut off it has been scrubbed before."""
+    if not gone and len(text.encode()) <= keep:
+        return text
+    scrubbed = speaking().text(text)
+    if gone:
+        margin = len(scrubbed.encode()[:MARGIN].decode(errors="ignore"))
+        scrubbed = without_start(scrubbed, margin)
+    return last_of(scrubbed, keep, gone)
 
 
 def _of(kind: type | tuple[type, ...], value: Any) -> Any:

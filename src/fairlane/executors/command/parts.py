@@ -7,7 +7,7 @@ from fairlane.errors import Fault
 from fairlane.executors.command import argv as made
 from fairlane.executors.command.argv import Argument, Argv, Part
 from fairlane.executors.command.known import fault_of_items, fault_of_switch, fault_of_value
-from fairlane.executors.command.shells import code_arguments
+from fairlane.executors.command.shells import misplaced
 from fairlane.executors.template import Name, Template, TemplateInvalid
 from fairlane.executors.values import ROOTS, misnamed
 
@@ -21,7 +21,8 @@ class PartsReader:
     def __init__(self, arg_schema: Mapping[str, Any], faults: list[Fault]) -> None:
         self._schema = arg_schema
         self._faults = faults
-        self._seen: list[tuple[str, Template]] = []  # each argument's template, and its pointer
+        # Each argument's pointer and its template; None where it could not be read.
+        self._seen: list[tuple[str, Template | None]] = []
 
     def argv(self, given: Any, here: str) -> Argv | None:
         if not isinstance(given, list) or not given:
@@ -32,12 +33,8 @@ class PartsReader:
             return None
         program = self._program(given[0], f"{here}/0")
         parts = [self._part(part, f"{here}/{n}") for n, part in enumerate(given[1:], 1)]
-        for place in code_arguments([template for _, template in self._seen]):
-            self._fault(
-                self._seen[place][0],
-                "a value may not stand in code that a program runs; "
-                "pass it as an argument of its own",
-            )
+        for place, why in misplaced([template for _, template in self._seen]):
+            self._fault(self._seen[place][0], why)
         return Argv(program, tuple(part for part in parts if part is not None))
 
     def _fault(self, pointer: str, message: str) -> None:
@@ -45,12 +42,10 @@ class PartsReader:
 
     def _program(self, given: Any, here: str) -> str:
         template = self._template(given, here, ROOTS)
-        if template is None:
-            return ""
         self._seen.append((here, template))
-        if template.names:
-            self._fault(here, "the program is named outright, with no placeholder")
-        elif not template.before or template.before.startswith("-"):
+        if template is None or template.names:
+            return ""  # told where all that name a program are looked at
+        if not template.before or template.before.startswith("-"):
             self._fault(here, "must be the name of a program or its absolute path")
         elif "/" in template.before and not template.before.startswith("/"):
             self._fault(here, "must be a name that PATH finds, or an absolute path")
@@ -135,9 +130,9 @@ class PartsReader:
             allowed = self._allowed(given.get("allow_leading", []), f"{here}/allow_leading")
             given, here = given["value"], f"{here}/value"
         template = self._template(given, here, roots)
+        self._seen.append((here, template))
         if template is None:
             return None
-        self._seen.append((here, template))
         for name in template.names:
             why = None if name == ("item",) else misnamed(name)
             if why is None and name[0] == "item" and len(name) > 1:
@@ -175,7 +170,13 @@ class PartsReader:
 def _told(error: TemplateInvalid, given: str) -> str:
     if "{secret." in given:
         return "a secret may not stand in an argument, which every user of the machine can read"
-    return str(error)
+    return told_of_braces(error)
+
+
+def told_of_braces(error: TemplateInvalid) -> str:
+    """Most who write a brace that names no value mean a plain one."""
+    told = str(error)
+    return told if '"{{"' in told or '"}}"' in told else f'{told}; write "{{{{" for a plain brace'
 
 
 def _is_text(given: str) -> bool:

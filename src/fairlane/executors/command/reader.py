@@ -16,7 +16,7 @@ from fairlane.executors.command.environment import (
 )
 from fairlane.executors.command.known import fault_of_value
 from fairlane.executors.command.limits import RANGES, Limits
-from fairlane.executors.command.parts import PartsReader
+from fairlane.executors.command.parts import PartsReader, told_of_braces
 from fairlane.executors.template import Template, TemplateInvalid
 from fairlane.executors.values import ROOTS_AND_SECRETS, misnamed
 
@@ -83,7 +83,7 @@ class Reader:
         try:
             template = Template(text, ROOTS_AND_SECRETS)
         except TemplateInvalid as error:
-            self._fault(here, str(error))
+            self._fault(here, told_of_braces(error))
             return None
         if "\x00" in text:
             self._fault(here, "has a NUL character")
@@ -122,7 +122,7 @@ class Reader:
         try:
             template = Template(given, frozenset({"tenant", "definition", "version"}))
         except TemplateInvalid as error:
-            self._fault(here, str(error))
+            self._fault(here, told_of_braces(error))
             return None
         for name in template.names:
             if why := misnamed(name):

@@ -63,10 +63,10 @@ class Lines:
             text = line.decode()
             said = json.loads(text)
         except (ValueError, RecursionError):
-            self.ignore(f"that is not JSON: {line[:80]!r}")
+            self.ignore(f"that is not JSON{_quoted(line)}")
             return None
         if not isinstance(said, dict):
-            self.ignore(f"that is no object: {line[:80]!r}")
+            self.ignore(f"that is no object{_quoted(line)}")
             return None
         if "result" in said:
             self.result, self.too_large = text, False
@@ -93,3 +93,8 @@ class Lines:
     def ignore(self, why: str) -> None:
         self.ignored += 1
         self.first_ignored = self.first_ignored or why
+
+
+def _quoted(line: bytes) -> str:
+    """Whole or not at all: the worker takes the secrets out of it, and cuts it then."""
+    return f": {line!r}" if len(line) <= 4_096 else f", of {len(line)} bytes"

@@ -3,16 +3,16 @@
 from typing import Any
 
 from fairlane.core import json
-from fairlane.executors.base import storable
+from fairlane.executors.base import STREAM, storable
 from fairlane.executors.command.codes import Verdict
 from fairlane.executors.command.hearing import Ended
 from fairlane.executors.command.limits import Limits
 from fairlane.executors.command.settings import CommandSettings
 from fairlane.executors.results import ResultInvalid, encode
 from fairlane.outcome import Done, Failed, Outcome
+from fairlane.redact import speaking
 
 LAST_LINE = 500  # characters of the last line that stand in the message
-TAIL = 4_096  # characters of each stream that stand in the error; more is in the job's output
 
 UNITS = {
     "cpu_seconds": "seconds of CPU",
@@ -71,7 +71,9 @@ def _over(limit: str, limits: Limits) -> str:
 
 
 def _error(ended: Ended, what: str) -> dict[str, Any]:
-    tails = {stream: text for stream, (text, _) in ended.output.items()}
+    # Scrubbed before anything is cut off: half a secret is not recognised.
+    scrub = speaking().text
+    tails = {stream: scrub(text) for stream, (text, _) in ended.output.items()}
     last = next((line for line in reversed(tails["stderr"].splitlines()) if line.strip()), "")
     message = f"{what}: {last.strip()[:LAST_LINE]}" if last else what
     return {
@@ -79,5 +81,5 @@ def _error(ended: Ended, what: str) -> dict[str, Any]:
         "message": storable(message),
         "exit_code": ended.code,
         "signal": ended.signal,
-        **{f"{stream}_tail": text[-TAIL:] for stream, text in tails.items() if text},
+        **{f"{stream}_tail": text[-STREAM:] for stream, text in tails.items() if text},
     }

@@ -25,6 +25,20 @@ begin
 end
 $$;
 
+-- For verbs that serve all tenants, an operator's and a worker's: no tenant's transaction calls them,
+-- not even about itself.
+create or replace function fairlane.refuse_tenants()
+returns void
+language plpgsql stable
+as $$
+begin
+  if not fairlane.may_touch(null) then
+    raise exception using errcode = 'insufficient_privilege', message =
+      'this transaction acts for one tenant, and the call is an operator''s or a worker''s';
+  end if;
+end
+$$;
+
 -- The tenant of this slug, asked before it is known who asks; null where there is none.
 create or replace function fairlane.tenant_id_of(slug text)
 returns uuid

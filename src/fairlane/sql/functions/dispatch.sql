@@ -23,6 +23,15 @@ begin
            item int)
     left join unnest(v_answers) a on a.item = d.item;
   delete from fairlane.emission where seq = any (dispatch.events);
+  -- One that joined a job which is there already stands for that one from now on.
+  if exists (select from unnest(v_answers) a where a.deduplicated or a.reused) then
+    update fairlane.recent r
+       set job_id = a.id
+      from jsonb_to_recordset(dispatch.deliveries) as d (
+             tenant_id uuid, trigger_id uuid, job_id uuid, item int)
+      join unnest(v_answers) a on a.item = d.item and (a.deduplicated or a.reused)
+     where (r.tenant_id, r.trigger_id, r.job_id) = (d.tenant_id, d.trigger_id, d.job_id);
+  end if;
   return cardinality(v_answers);
 end
 $$;
@@ -58,80 +67,69 @@ begin
 end
 $$;
 
--- Of these triggers and payloads, the first of each that has no job within its window gets the place;
--- answers those that have one, with it. The rows are locked in the order of the keys, whatever order
--- two who come together ask in.
+-- Each trigger and payload makes one job within its window: answers those that have one, with it. The
+-- others get the place for theirs. Rows are locked in the order of the keys, whatever order two who come
+-- together ask in; no key may stand twice.
 create or replace function fairlane.dedupe(items jsonb)
-returns table (trigger_id uuid, payload_hash text, job_id uuid)
+returns table (tenant_id uuid, trigger_id uuid, payload_hash text, job_id uuid)
 language plpgsql
 as $$
 #variable_conflict use_column
 declare
   v_now timestamptz := fairlane.clock();
 begin
+  insert into fairlane.recent as r (tenant_id, trigger_id, payload_hash, job_id, ends_at)
+  select i.tenant_id, i.trigger_id, i.payload_hash, i.job_id, v_now + make_interval(secs => i.seconds)
+    from jsonb_to_recordset(dedupe.items) as i (
+           tenant_id uuid, trigger_id uuid, payload_hash text, job_id uuid, seconds int)
+   order by 1, 2, 3
+      on conflict (tenant_id, trigger_id, payload_hash) do update
+     set job_id = excluded.job_id, ends_at = excluded.ends_at
+   where r.ends_at <= v_now;
+
   return query
-  with asked as materialized (
-    select i.tenant_id, i.trigger_id, i.payload_hash, i.job_id, i.seconds
-      from jsonb_to_recordset(dedupe.items) as i (
-             tenant_id uuid, trigger_id uuid, payload_hash text, job_id uuid, seconds int)
-     order by 1, 2, 3
-  ), placed as (
-    insert into fairlane.recent as r (tenant_id, trigger_id, payload_hash, job_id, made_at)
-    select a.tenant_id, a.trigger_id, a.payload_hash, a.job_id, v_now from asked a
-        on conflict (tenant_id, trigger_id, payload_hash) do update
-       set job_id = case when r.made_at + make_interval(secs => (
-                                select a.seconds from asked a
-                                 where (a.tenant_id, a.trigger_id, a.payload_hash)
-                                     = (r.tenant_id, r.trigger_id, r.payload_hash))) > v_now
-                         then r.job_id else excluded.job_id end,
-           made_at = case when r.made_at + make_interval(secs => (
-                                select a.seconds from asked a
-                                 where (a.tenant_id, a.trigger_id, a.payload_hash)
-                                     = (r.tenant_id, r.trigger_id, r.payload_hash))) > v_now
-                          then r.made_at else v_now end
-    returning r.tenant_id, r.trigger_id, r.payload_hash, r.job_id
-  )
-  select p.trigger_id, p.payload_hash, p.job_id
-    from placed p
-    join asked a using (tenant_id, trigger_id, payload_hash)
-   where p.job_id <> a.job_id;
+  select r.tenant_id, r.trigger_id, r.payload_hash, r.job_id
+    from jsonb_to_recordset(dedupe.items) as i (
+           tenant_id uuid, trigger_id uuid, payload_hash text, job_id uuid)
+    join fairlane.recent r using (tenant_id, trigger_id, payload_hash)
+   where r.job_id <> i.job_id;
 end
 $$;
 
 -- One process at a time schedules, for economy only: what is due is taken under locks, and what was
--- made is unique. Answers whether `holder` leads now.
-create or replace function fairlane.lead_scheduling(holder uuid, seconds real default 2)
-returns boolean
+-- made is unique. Answers whether `holder` leads now, and if so, what there is to do; whoever leads will
+-- wait for so many seconds if there is nothing, and an event that comes meanwhile rings.
+create or replace function fairlane.schedule(holder uuid, wait_seconds real, lead_seconds real default 3)
+returns table (leads boolean, due boolean, events boolean, next_seconds float8)
 language plpgsql
 as $$
 #variable_conflict use_column
 declare
-  v_now timestamptz := fairlane.clock();
+  v_now  timestamptz := fairlane.clock();
+  v_next timestamptz;
 begin
   perform 1
      from fairlane.scheduler
-    where holder = lead_scheduling.holder
+    where holder = schedule.holder
        or expires_at <= v_now
       for no key update skip locked;
-  if not found then
-    return false;
+  leads := found;
+  if leads then
+    perform set_config('synchronous_commit', 'off', true);       -- a lead that is lost is no harm
+    update fairlane.scheduler
+       set holder = schedule.holder,
+           expires_at = v_now + make_interval(secs => schedule.lead_seconds),
+           waiting_until = v_now + make_interval(secs => schedule.wait_seconds);
+    select due_at into v_next
+      from fairlane.trigger
+     where is_enabled and due_at is not null
+     order by due_at
+     limit 1;
+    due := coalesce(v_next <= v_now, false);
+    next_seconds := extract(epoch from case when isfinite(v_next) then v_next - v_now end);
+    events := exists (select from fairlane.emission);
   end if;
-  update fairlane.scheduler
-     set holder = lead_scheduling.holder,
-         expires_at = v_now + make_interval(secs => lead_scheduling.seconds);
-  return true;
-end
-$$;
-
--- Who schedules says how long it will wait, so that an event rings; answers whether it should not wait.
-create or replace function fairlane.await_events(seconds real)
-returns boolean
-language plpgsql
-as $$
-begin
-  update fairlane.scheduler
-     set waiting_until = fairlane.clock() + make_interval(secs => await_events.seconds);
-  return exists (select from fairlane.emission);
+  return next;
 end
 $$;
 
@@ -180,23 +178,25 @@ declare
                           - make_interval(days => (select max(retention_days) from fairlane.plan));
   v_events int;
 begin
-  delete from fairlane.event e
-   where e.ctid = any (array(select o.ctid from fairlane.event o
-                              where o.emitted_at < v_oldest
-                                and not exists (select from fairlane.emission m where m.seq = o.seq)
-                              order by o.emitted_at limit prune_events.most));
-  get diagnostics v_events = row_count;
-  delete from fairlane.delivery d
-   where d.ctid = any (array(select o.ctid from fairlane.delivery o where o.delivered_at < v_oldest
-                              order by o.delivered_at limit prune_events.most * 10));
+  with gone as (
+    delete from fairlane.event e
+     where e.ctid = any (array(select o.ctid from fairlane.event o
+                                where o.emitted_at < v_oldest
+                                  and not exists (select from fairlane.emission m
+                                                   where m.seq = o.seq)
+                                order by o.emitted_at limit prune_events.most))
+    returning tenant_id, seq
+  ), delivered as (
+    delete from fairlane.delivery d using gone g
+     where d.tenant_id = g.tenant_id and d.event_seq = g.seq
+  )
+  select count(*) into v_events from gone;
   delete from fairlane.firing f
    where f.ctid = any (array(select o.ctid from fairlane.firing o where o.fired_at < v_oldest
                               order by o.fired_at limit prune_events.most));
-  -- The longest window is a year and a day.
   delete from fairlane.recent r
-   where r.ctid = any (array(select o.ctid from fairlane.recent o
-                              where o.made_at < fairlane.clock() - interval '367 days'
-                              limit prune_events.most));
+   where r.ctid = any (array(select o.ctid from fairlane.recent o where o.ends_at < fairlane.clock()
+                              order by o.ends_at limit prune_events.most));
   return v_events;
 end
 $$;

@@ -2,7 +2,7 @@
 -- it is committed. Each is an object with the names of fairlane.emit's parameters. An event whose id
 -- was there before is that event: nothing is written, and `duplicate` says so.
 create or replace function fairlane.emit_many(events jsonb)
-returns table (item int, id text, name text, emitted_at timestamptz, duplicate boolean)
+returns setof fairlane.emitted
 language plpgsql
 set plan_cache_mode = force_generic_plan
 as $$
@@ -67,16 +67,16 @@ create or replace function fairlane.emit(
   correlation_id text  default null,
   emitted_by     text  default null
 )
-returns table (id text, name text, emitted_at timestamptz, duplicate boolean)
+returns setof fairlane.emitted
 language plpgsql
 as $$
 #variable_conflict use_column
 begin
   return query
-  select e.id, e.name, e.emitted_at, e.duplicate
+  select *
     from fairlane.emit_many(jsonb_build_array(jsonb_build_object(
            'tenant', emit.tenant, 'name', emit.name, 'data', emit.data, 'id', emit.id,
-           'correlation_id', emit.correlation_id, 'emitted_by', emit.emitted_by))) e;
+           'correlation_id', emit.correlation_id, 'emitted_by', emit.emitted_by)));
 end
 $$;
 

@@ -111,7 +111,7 @@ begin
       or r.lane_id is null
       or r.max_attempts is null
       or r.max_attempts < 1
-      or not isfinite(r.scheduled_for)
+      or not (r.scheduled_for >= '1970-01-01+00' and r.scheduled_for < '2200-01-01+00')
       or r.source not in ('manual', 'event', 'schedule', 'system')
       or jsonb_typeof(r.payload) <> 'object'
       or length(r.dedupe_key) not between 1 and 512
@@ -140,9 +140,9 @@ begin
   end if;
   perform fairlane.check_payload(v_bad.definition, v_bad.payload, v_which);
   raise exception using errcode = 'LN107', message = format(
-      'a field of the job "%s" is out of range%s: max_attempts must be at least 1, scheduled_for a '
-      'time, source one of manual, event, schedule, system, dedupe_key and concurrency_key 1 to '
-      '512 characters',
+      'a field of the job "%s" is out of range%s: max_attempts must be at least 1, scheduled_for '
+      'must lie between 1970 and 2200, source one of manual, event, schedule, system, dedupe_key '
+      'and concurrency_key 1 to 512 characters',
       v_bad.definition, v_which);
 end
 $$;

@@ -222,6 +222,7 @@ declare
   v_old fairlane.tenant;
   v_new fairlane.tenant;
 begin
+  perform fairlane.refuse_tenants();
   perform 1 from fairlane.tenant where slug = set_tenant.slug for no key update;
   v_old := fairlane.tenant_named(set_tenant.slug);
   perform fairlane.check_names('tenant', set_tenant.changes, array[

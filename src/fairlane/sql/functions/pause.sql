@@ -28,6 +28,7 @@ as $$
 declare
   v_tenant fairlane.tenant := fairlane.tenant_named(set_tenant_paused.slug);
 begin
+  perform fairlane.refuse_tenants();
   -- The tenant's row first: a share that is made meanwhile waits, and then reads what holds.
   update fairlane.tenant
      set paused_at = case when set_tenant_paused.paused

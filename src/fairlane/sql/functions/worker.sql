@@ -17,6 +17,7 @@ declare
   v_now timestamptz := fairlane.clock();
   v_end timestamptz := v_now + make_interval(secs => register_worker.lease_seconds);
 begin
+  perform fairlane.refuse_tenants();
   insert into fairlane.worker (id, name, queues, hostname, pid, version, lease_seconds, metadata,
                                started_at, last_seen_at, lease_expires_at)
   values (register_worker.id, register_worker.name, register_worker.queues,
@@ -33,6 +34,7 @@ language plpgsql stable
 as $$
 #variable_conflict use_column
 begin
+  perform fairlane.refuse_tenants();
   perform 1
      from fairlane.worker
     where id = check_lease.worker
@@ -60,6 +62,7 @@ declare
   v_now timestamptz := fairlane.clock();
   v_end timestamptz;
 begin
+  perform fairlane.refuse_tenants();
   update fairlane.worker w
      set last_seen_at = v_now,
          -- Never shorter than it was: a clock that stepped back must not end a lease.
@@ -98,6 +101,7 @@ declare
   v_attempts int[];
   v_back     int := 0;
 begin
+  perform fairlane.refuse_tenants();
   select array_agg(j.id), array_agg(j.attempt)
     into v_jobs, v_attempts
     from fairlane.job j

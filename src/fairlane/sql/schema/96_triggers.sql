@@ -61,13 +61,24 @@ create table fairlane.event (
 create index event_by_tenant on fairlane.event (tenant_id, seq);
 create index event_by_time   on fairlane.event (emitted_at);
 
+-- What emit answers. `duplicate`: the id was there before, and this is that event.
+create type fairlane.emitted as (
+  item       int,           -- which of the items, from 1
+  id         text,
+  name       text,
+  emitted_at timestamptz,
+  duplicate  boolean
+);
+
 -- Events that nobody has dispatched yet. Who dispatches one takes its row away in the transaction
 -- that makes its jobs.
 create table fairlane.emission (
-  seq       bigint primary key,
+  seq       bigint not null,
   tenant_id uuid   not null,
   event_id  text   not null
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+
+create index emission_by_seq on fairlane.emission (seq);
 
 -- What came of an event for one trigger that it matched.
 create table fairlane.delivery (
@@ -83,7 +94,6 @@ create table fairlane.delivery (
 );
 
 create index delivery_by_trigger on fairlane.delivery (trigger_id, event_seq);
-create index delivery_by_time    on fairlane.delivery (delivered_at);
 
 -- What came of a time of a schedule. One row a trigger and time: that is what makes a firing happen
 -- once, whoever leads.
@@ -111,11 +121,11 @@ create table fairlane.recent (
   trigger_id   uuid        not null,
   payload_hash text        not null,
   job_id       uuid        not null,
-  made_at      timestamptz not null,
+  ends_at      timestamptz not null,
   primary key (tenant_id, trigger_id, payload_hash)
 );
 
-create index recent_by_time on fairlane.recent (made_at);
+create index recent_by_time on fairlane.recent (ends_at);
 
 -- Who schedules, and whether it waits for a ring.
 create table fairlane.scheduler (

@@ -1,5 +1,8 @@
 -- Workers as they are: one that stopped answering is `lost` from the moment its lease ended, before
 -- anybody has tidied up after it. What a worker runs is counted, and bounded by its own slots.
+--
+-- Where workers run and by which token they came is the installation's. The server may not read that
+-- from the table; the view, which reads as its owner, shows it to an operator's transaction.
 create or replace view fairlane.workers as
 select w.id, w.name, w.hostname, w.pid, w.version, w.queues,
        case when w.state in ('live', 'draining') and w.lease_expires_at <= fairlane.clock()
@@ -9,4 +12,6 @@ select w.id, w.name, w.hostname, w.pid, w.version, w.queues,
                    where j.worker_id = w.id and j.status = 'running')
             else 0 end as running,
        w.started_at, w.last_seen_at, w.lease_expires_at, w.stopped_at, w.metadata
-  from fairlane.worker w;
+  from fairlane.worker w
+ where has_table_privilege('fairlane.worker', 'select')
+    or current_setting('fairlane.tenant_id', true) = '*';

@@ -1,0 +1,73 @@
+"""/events: facts that an application tells, and what came of each."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query
+from starlette.responses import Response
+
+from fairlane.api.answers import answer, page_of
+from fairlane.api.here import CorrelationId, Here
+from fairlane.api.paging import Page, page
+from fairlane.api.permits import MayRead, MayWrite
+from fairlane.api.problems import not_there
+from fairlane.api.route import PREFIX, Route
+from fairlane.api.trigger_models import EmittedOut, EventIn, EventList, EventOut
+from fairlane.core import calls
+from fairlane.core.connect import send
+from fairlane.scheduler import asking
+
+router = APIRouter(prefix=f"{PREFIX}/events", tags=["events"], route_class=Route)
+
+EventId = Annotated[str, Path(min_length=1, max_length=200, pattern=r"^[^\x00]+$")]
+
+
+@router.post(
+    "",
+    status_code=202,
+    response_model=EmittedOut,
+    responses={200: {"model": EmittedOut, "description": "The id was there before."}},
+    summary="Emit an event",
+)
+async def emit(who: MayWrite, here: Here, correlation: CorrelationId, body: EventIn) -> Response:
+    """The scheduler makes the jobs of the triggers that take it. The same `id` twice is one event:
+    the second answer is 200, with `duplicate: true` and the event as it was emitted first."""
+    event = {
+        "tenant": who.tenant,
+        "name": body.name,
+        "data": body.data,
+        "id": body.id,
+        "correlation_id": body.correlation_id or correlation,
+        "emitted_by": who.subject,
+    }
+    assert who.tenant_id is not None
+    async with here.database.acting(who) as connection:
+        [row] = await send(connection, calls.emit([event]))
+        found = await asking.event(connection, who.tenant_id, row["id"])
+    assert found is not None
+    status = 200 if row["duplicate"] else 202
+    return answer({**found, "duplicate": row["duplicate"]}, status)
+
+
+@router.get("", response_model=EventList, summary="List events, newest first")
+async def list_events(
+    who: MayRead,
+    here: Here,
+    part: Annotated[Page, Depends(page)],
+    name: Annotated[str | None, Query(min_length=1, max_length=200, pattern=r"^[^\x00]*$")] = None,
+) -> Response:
+    async with here.database.acting(who, within=here.limits.read_seconds) as connection:
+        found = await asking.events(connection, who.tenant_id, part.below, name, part.rows)
+    shown = found[part.offset : part.offset + part.limit]
+    more = len(found) == part.rows
+    cursor = str(shown[-1]["seq"]) if more else None
+    return page_of([asking.event_shape(row) for row in shown], cursor)
+
+
+@router.get("/{event_id}", response_model=EventOut, summary="Show an event and what came of it")
+async def show_event(event_id: EventId, who: MayRead, here: Here) -> Response:
+    assert who.tenant_id is not None
+    async with here.database.acting(who, within=here.limits.read_seconds) as connection:
+        found = await asking.event(connection, who.tenant_id, event_id)
+    if found is None:
+        raise not_there("event")
+    return answer(found)

@@ -1,0 +1,126 @@
+"""Events on their way: emitted by a connection of our own, or through the caller's."""
+
+import asyncio
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from fairlane.client import adapters
+from fairlane.client.adapters import Steps
+from fairlane.client.aio import FIRST_PAUSE, TRIES, OutcomeUnknown, Pools, RolledBack
+from fairlane.client.request import an_object, encoded
+from fairlane.core import json
+from fairlane.core.calls import Call
+from fairlane.errors import DatabaseUnavailable, PayloadInvalid, RequestInvalid
+from fairlane.ids import uuid7
+
+# Casts are spelled out: SQLAlchemy would take the second colon of `::text` for a parameter.
+_EMIT = """\
+select cast(to_json(e) as text)
+  from fairlane.emit_many(cast(cast($1 as text) as jsonb)) e"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Emitted:
+    """What emit answers. `duplicate`: the id was there before, and this is that event."""
+
+    id: str
+    tenant: str
+    name: str
+    emitted_at: datetime
+    duplicate: bool = False
+
+
+class _Answer(msgspec.Struct):
+    id: str
+    name: str
+    emitted_at: datetime
+    duplicate: bool
+
+
+_answer = msgspec.json.Decoder(_Answer)
+
+
+class Emission:
+    """One event, with its id: sent once or many times, it is the same event."""
+
+    def __init__(
+        self,
+        name: str,
+        data: Mapping[str, Any] | None,
+        tenant: str,
+        *,
+        id: str | None = None,  # noqa: A002 - the name it has everywhere
+        correlation_id: str | None = None,
+        limit: int,
+    ) -> None:
+        self.tenant = tenant
+        self._is_new = id is None
+        what = f'event "{name}"'
+        found = an_object(what, {} if data is None else data)
+        json.check(found, f"the data of {what}")
+        encoded(what, found, limit)
+        event = {
+            "tenant": _text("tenant", tenant),
+            "name": _text("name", name),
+            "data": found,
+            "id": str(uuid7()) if id is None else _text("id", str(id)),
+            "correlation_id": correlation_id,
+        }
+        self.call = Call(_EMIT, (json.dumps([event]),))
+
+    def steps(self) -> Steps[Emitted]:
+        return self.answer((yield self.call))
+
+    def answer(self, rows: list[str], *, again: bool = False) -> Emitted:
+        found = _answer.decode(rows[0])
+        return Emitted(
+            id=found.id,
+            tenant=self.tenant,
+            name=found.name,
+            emitted_at=found.emitted_at.astimezone(UTC),
+            # An id of our own making was there before only if we sent it before.
+            duplicate=found.duplicate and not (again and self._is_new),
+        )
+
+    async def through(self, connection: Any) -> Emitted:
+        sender = adapters.adapt(connection)
+        if isinstance(sender, adapters.Async):
+            return await sender.run(self.steps())
+        return sender.run(self.steps())
+
+    def through_sync(self, connection: Any) -> Emitted:
+        return adapters.adapt_sync(connection).run(self.steps())
+
+    async def by(self, pools: Pools) -> Emitted:
+        """Until the database has answered: however often it arrives, it is one event."""
+        lost: OutcomeUnknown | None = None
+        for attempt in range(TRIES):
+            if attempt:
+                await asyncio.sleep(FIRST_PAUSE * 2 ** (attempt - 1) * random.random())
+            try:
+                rows = [row[0] for row in await pools.send(self.call)]
+                return self.answer(rows, again=lost is not None)
+            except OutcomeUnknown as error:
+                lost = error
+            except RolledBack:
+                if attempt == TRIES - 1:
+                    raise
+            except DatabaseUnavailable:
+                if lost is None:
+                    raise
+        raise lost or OutcomeUnknown("no answer")
+
+
+def _text(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise RequestInvalid(f"{name} must be a string, not a {type(value).__name__}")
+    try:
+        json.check(value, name)
+    except PayloadInvalid as error:
+        raise RequestInvalid(str(error)) from None
+    return value

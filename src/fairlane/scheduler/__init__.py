@@ -1,0 +1,1 @@
+"""Makes jobs by itself: of events, and by the clock."""

@@ -1,0 +1,197 @@
+"""Makes jobs by the clock: what is due is fired once, planned anew, and written down at once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+import asyncpg
+
+from fairlane.core import calls, json
+from fairlane.core.calls import Call
+from fairlane.core.connect import Connection, Record, send
+from fairlane.errors import FairlaneError
+from fairlane.scheduler.making import Made, Tenant, make, told
+from fairlane.scheduler.settle import hold_back, keep_what_is_taken
+from fairlane.scheduler.store import definitions
+from fairlane.scheduler.trigger import Trigger
+from fairlane.worker.patience import Patience
+
+BATCH = 1000
+MOST_MISSED = 100  # runs that `missed: all` makes up for, the newest
+LATE = timedelta(seconds=60)  # a run that comes later than this was missed
+
+DUE = """
+select g.*, t.slug, t.name as tenant_name, fairlane.clock() as now
+  from fairlane.trigger g
+  left join fairlane.tenant t on t.id = g.tenant_id
+ where g.is_enabled
+   and g.due_at <= fairlane.clock()
+ order by g.due_at
+ limit $1
+   for no key update of g skip locked
+"""
+# A clock that went back, or a plan made anew, may come to a time that was fired.
+FIRED = """
+select f.trigger_id, f.scheduled_for
+  from unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) as asked (tenant_id, trigger_id, at)
+  join fairlane.firing f
+    on f.tenant_id = asked.tenant_id and f.trigger_id = asked.trigger_id
+   and f.scheduled_for = asked.at
+"""
+
+
+@dataclass
+class Runs:
+    """What a schedule has to do now, and when it comes next."""
+
+    fire: list[datetime] = field(default_factory=list)
+    skipped: datetime | None = None  # the last that is not made up for
+    missed: int = 0  # how many are not, as far as it looks back
+    next_at: datetime | None = None
+
+
+def runs_of(trigger: Trigger, now: datetime) -> Runs:
+    """By the trigger's policy for what was missed."""
+    cron = trigger.cron
+    if trigger.next_at is None:
+        return Runs(next_at=cron.after(now))
+    start = trigger.next_at - timedelta(seconds=1)
+    found, more = cron.newest(start, now, MOST_MISSED + 1)
+    while found and trigger.due(found[-1]) > now:
+        found.pop()
+    if not found:
+        return Runs(next_at=cron.after(start))
+    next_at = cron.after(found[-1])
+    match trigger.missed:
+        case "all":
+            fire = found[-MOST_MISSED:]
+        case "once":
+            fire = found[-1:]
+        case _:
+            fire = [each for each in found if now - trigger.due(each) <= LATE]
+    left = found[: len(found) - len(fire)]
+    return Runs(fire, left[-1] if left else None, len(left) + more, next_at)
+
+
+class Firer:
+    async def tick(self, connection: Connection) -> int:
+        """Fire a batch of what is due in one transaction; how many triggers it had."""
+        async with connection.transaction():
+            rows = await send(connection, Call(DUE, (BATCH,)))
+            if rows:
+                await self._fire(connection, rows)
+        return len(rows)
+
+    async def _fire(self, connection: Connection, rows: Sequence[Record]) -> None:
+        plans: list[dict[str, Any]] = []
+        firings: list[dict[str, Any]] = []
+        due: list[tuple[Trigger, Tenant | None, Runs]] = []
+        for row in rows:
+            trigger = Trigger.of(row)
+            runs = runs_of(trigger, row["now"])
+            coming = runs.next_at
+            plans.append(
+                {
+                    "id": trigger.id,
+                    "next_at": coming,
+                    "due_at": None if coming is None else trigger.due(coming),
+                }
+            )
+            tenant = (
+                Tenant(row["tenant_id"], row["slug"], row["tenant_name"]) if row["slug"] else None
+            )
+            due.append((trigger, tenant, runs))
+        fired = await _fired(connection, due)
+        known = await definitions(
+            connection, [(each.definition_key or "", each.version) for each, _, _ in due]
+        )
+        made: list[Made] = []
+        times: dict[int, tuple[datetime, int]] = {}
+        for trigger, tenant, runs in due:
+            new = [each for each in runs.fire if (trigger.id, each) not in fired]
+            if not new and runs.skipped and (trigger.id, runs.skipped) not in fired:
+                firings.append(_row(trigger, runs.skipped, "missed", missed=runs.missed))
+            for moment in new:
+                missed = runs.missed if moment == new[0] else 0
+                if trigger.chore is not None:
+                    firings.append(await _chore(connection, trigger, moment, missed))
+                elif tenant is not None:
+                    definition = known.get((trigger.definition_key or "", trigger.version))
+                    about = {"source": "schedule", "source_ref": str(trigger.id)}
+                    each = make(trigger, tenant, values_of(trigger, moment), definition, about)
+                    times[id(each)] = (moment, missed)
+                    made.append(each)
+        await hold_back(connection, made)
+
+        async def keep(part: Sequence[Made]) -> None:
+            jobs = [each.job for each in part if each.job is not None]
+            await send(connection, calls.fire(_firings(part, times), jobs, []))
+
+        await keep_what_is_taken(connection, made, keep)
+        await send(connection, calls.fire(firings, [], plans))
+
+
+def values_of(trigger: Trigger, moment: datetime) -> dict[str, Any]:
+    """What a template of a schedule may look into."""
+    zone = trigger.timezone or "UTC"
+    return {
+        "schedule": {
+            "time": moment.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "local_time": moment.astimezone(ZoneInfo(zone)).isoformat(),
+            "timezone": zone,
+        }
+    }
+
+
+async def _fired(
+    connection: Connection, due: Sequence[tuple[Trigger, Tenant | None, Runs]]
+) -> set[tuple[UUID, datetime]]:
+    asked = [
+        (trigger.tenant_id, trigger.id, moment)
+        for trigger, _, runs in due
+        for moment in (*runs.fire, *([runs.skipped] if runs.skipped else []))
+    ]
+    args = tuple([each[n] for each in asked] for n in range(3))
+    return {tuple(row) for row in await send(connection, Call(FIRED, args))}
+
+
+async def _chore(
+    connection: Connection, trigger: Trigger, moment: datetime, missed: int
+) -> dict[str, Any]:
+    """The house's own work is done here and now, in the transaction of its firing."""
+    assert trigger.chore is not None
+    try:
+        async with connection.transaction():
+            [row] = await send(connection, calls.run_chore(trigger.chore))
+        return _row(trigger, moment, "done", missed=missed, detail=json.loads(row[0]))
+    except Patience.passing:
+        raise
+    except (FairlaneError, asyncpg.PostgresError) as error:
+        return _row(trigger, moment, "error", missed=missed, error=told(error, None))
+
+
+def _firings(made: Sequence[Made], times: dict[int, tuple[datetime, int]]) -> list[dict[str, Any]]:
+    found = []
+    item = 0
+    for each in made:
+        moment, missed = times[id(each)]
+        row = _row(each.trigger, moment, each.status, missed=missed)
+        row |= {"job_id": each.job_id, "error": each.error}
+        if each.job is not None:
+            item += 1
+            row["item"] = item
+        found.append({name: value for name, value in row.items() if value is not None})
+    return found
+
+
+def _row(trigger: Trigger, moment: datetime, status: str, **more: Any) -> dict[str, Any]:
+    return {
+        "tenant_id": trigger.tenant_id,
+        "trigger_id": trigger.id,
+        "scheduled_for": moment,
+        "status": status,
+        **more,
+    }

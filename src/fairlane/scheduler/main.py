@@ -1,0 +1,34 @@
+"""`fairlane scheduler`: one process that tries to schedule, until it is told to stop."""
+
+import asyncio
+import logging
+import signal
+
+import uvloop
+
+from fairlane.config import Settings
+from fairlane.core import migrate
+from fairlane.core.connect import connected
+from fairlane.database import database
+from fairlane.scheduler.scheduler import Scheduler
+
+log = logging.getLogger("fairlane.scheduler")
+
+
+def run(settings: Settings) -> int:
+    """Schedule until SIGTERM or SIGINT; the exit status."""
+    with database(settings, start=False) as url:
+        return uvloop.run(_schedule(url))
+
+
+async def _schedule(url: str) -> int:
+    async with connected(url) as connection:
+        await migrate.check(connection)
+    scheduler = Scheduler(url)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, scheduler.stop)
+    log.info("scheduler %s is ready", scheduler.id)
+    await scheduler.run()
+    log.info("scheduler %s has stopped", scheduler.id)
+    return 0

@@ -1,0 +1,140 @@
+"""The scheduler: any number may run, one at a time does the work, and any may die at any moment."""
+
+import asyncio
+import contextlib
+import logging
+import time
+from typing import Any
+from uuid import UUID, uuid4
+
+import asyncpg
+
+from fairlane.core import calls, connect
+from fairlane.core.connect import is_pooled, send
+from fairlane.scheduler.dispatcher import BATCH, Dispatcher
+from fairlane.scheduler.firer import Firer
+from fairlane.worker.patience import Patience
+
+log = logging.getLogger("fairlane.scheduler")
+
+EVERY = 1.0  # seconds: what nobody rings for, and a leader that died, is noticed within this
+HURRY = 1.0  # seconds for events before schedules have their turn again
+CHANNEL = "fairlane_events"
+
+
+class Scheduler:
+    """Tries to lead; while it does, dispatches events and fires schedules."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.id: UUID = uuid4()
+        self.leads = False
+        self._stopping = asyncio.Event()
+        self._rung = asyncio.Event()
+        self._dispatcher = Dispatcher()
+        self._firer = Firer()
+        self._wait = EVERY
+        self._second: connect.Connection | None = None
+
+    def stop(self) -> None:
+        """Finish what is under way, and hand over."""
+        self._stopping.set()
+        self._rung.set()
+
+    async def run(self) -> None:
+        listening = asyncio.create_task(self._listen())
+        patience = Patience()
+        try:
+            while not self._stopping.is_set():
+                try:
+                    await self._connected(patience)
+                except patience.passing as error:
+                    log.info("not scheduling, the database is away: %s", error)
+                except asyncpg.PostgresError as error:
+                    log.error("scheduling failed: %s; see: fairlane doctor", error)
+                if not self._stopping.is_set():
+                    self.leads = False
+                    await patience.wait()
+        finally:
+            listening.cancel()
+            await asyncio.wait([listening])
+
+    async def _connected(self, patience: Patience) -> None:
+        async with (
+            connect.connected(self.url, name="fairlane scheduler") as connection,
+            connect.connected(self.url, name="fairlane scheduler") as self._second,
+        ):
+            while not self._stopping.is_set():
+                more = await self.tick(connection)
+                patience.reset()
+                if not more:
+                    await self._pause()
+            await send(connection, calls.stop_scheduling(self.id))
+
+    async def tick(self, connection: connect.Connection) -> bool:
+        """One round; true when there is more to do at once."""
+        self._rung.clear()
+        [row] = await send(connection, calls.schedule(self.id, EVERY * 2))
+        if row["leads"] != self.leads:
+            log.info("this process schedules now" if row["leads"] else "another schedules now")
+        self.leads = row["leads"]
+        self._wait = EVERY
+        if not self.leads:
+            return False
+        more = False
+        if row["due"]:
+            more = await self._firer.tick(connection) > 0
+        if row["events"]:
+            more |= await self._dispatch(connection)
+        if not more and row["next_seconds"] is not None:
+            self._wait = min(EVERY, max(row["next_seconds"], 0.01))
+        return more
+
+    async def _dispatch(self, connection: connect.Connection) -> bool:
+        """Dispatch events for a while; whether there are more."""
+        if await self._dispatcher.tick(connection) < BATCH:
+            return False
+        # While the database writes one batch, the next is made: neither waits for the other.
+        end = time.monotonic() + HURRY
+        ways = [connection, *([self._second] if self._second is not None else [])]
+        tasks = [asyncio.create_task(self._hurry(each, end)) for each in ways]
+        try:
+            return any(await asyncio.gather(*tasks))
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _hurry(self, connection: connect.Connection, end: float) -> bool:
+        while time.monotonic() < end:
+            if await self._dispatcher.tick(connection) < BATCH:
+                return False
+        return True
+
+    async def _pause(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._wait):
+                await self._rung.wait()
+
+    async def _listen(self) -> None:
+        """Hear the doorbell. It is a hint only: whoever does not hear it polls."""
+        patience = Patience()
+        while True:
+            try:
+                if await is_pooled(self.url):
+                    log.info("a pooler is in the way, which passes no notifications on: polling")
+                    return
+                async with connect.connected(self.url, name="fairlane listener") as connection:
+                    await connection.add_listener(CHANNEL, self._on_event)
+                    patience.reset()
+                    while True:
+                        await asyncio.sleep(30)
+                        # A half-open connection hears nothing and says nothing: ask.
+                        async with asyncio.timeout(10):
+                            await connection.execute("select 1")
+            except patience.passing as error:
+                log.info("not listening, polling only: %s", error)
+            await patience.wait()
+
+    def _on_event(self, *_: Any) -> None:
+        self._rung.set()
