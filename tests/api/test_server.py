@@ -203,13 +203,13 @@ async def test_the_whole_api_is_mounted_under_a_path(database: str, world: World
     """Nobody runs the lifespan of an application that is mounted: the first call opens it."""
     outer = FastAPI()
     inner = fairlane.asgi(database)
-    outer.mount("/work", inner)
+    outer.mount("/background", inner)
     member = await world.caller("member", "acme")
     transport = httpx2.ASGITransport(outer)
     async with httpx2.AsyncClient(transport=transport, base_url="http://shop.test") as http:
-        answer = await http.get("/work/api/v1/jobs", headers=member.headers)
+        answer = await http.get("/background/api/v1/jobs", headers=member.headers)
         assert answer.json() == {"items": [], "next_cursor": None}
-        document = (await http.get("/work/openapi.json")).json()
-        assert document["servers"] == [{"url": "/work"}]
-        assert "https:" not in (await http.get("/work/docs")).text
+        document = (await http.get("/background/openapi.json")).json()
+        assert document["servers"] == [{"url": "/background"}]
+        assert "https:" not in (await http.get("/background/docs")).text
     await inner.state.fairlane.close()

@@ -20,6 +20,11 @@ from support.core import Core
 
 JOB = {"definition_key": "a.task"}
 KEYED = {**JOB, "dedupe_key": "daily"}
+WAIT_FOR_LOCKS = """
+select count(*) > 1
+  from pg_stat_activity
+ where datname = current_database() and wait_event_type = 'Lock'
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -88,7 +93,8 @@ async def test_writes_that_wait_for_a_lock_leave_connections_for_others(
         await blocker.execute("begin")
         await blocker.execute("select fairlane.cancel($1, null, 'acme')", jobs[0])
         cancels = asyncio.gather(*(member.post(f"/jobs/{job}/cancel") for job in jobs[1:]))
-        await asyncio.sleep(0.1)
+        while not await core.one(WAIT_FOR_LOCKS):
+            await asyncio.sleep(0)
 
         started = time.monotonic()
         assert (await rival.get("/jobs")).status_code == 200

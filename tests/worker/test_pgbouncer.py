@@ -1,87 +1,21 @@
 """Everything works behind a PgBouncer in transaction mode, by polling alone."""
 
-import os
-import socket
-import subprocess
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
 
-import psycopg
 import pytest
 
 from fairlane import Fairlane
 from support.clock import Clock
-from support.programs import needed
+from support.pgbouncer import pgbouncer
 from support.workers import Fleet, fleet_of, until
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture
 def pooled_url(database: str, tmp_path: Path) -> Iterator[str]:
     """The same database through a pooler with two servers for everybody."""
-    program = needed("pgbouncer", "pgbouncer")
-    parts = urlsplit(database)
-    query = parse_qs(parts.query)
-    host = query.get("host", [parts.hostname or "localhost"])[0]
-    port = query.get("port", [str(parts.port or 5432)])[0]
-    user = parts.username or "postgres"
-    password = f" password={parts.password}" if parts.password else ""
-    name = parts.path.lstrip("/")
-    own_port = free_port()
-    folder = tmp_path / "pgbouncer"
-    folder.mkdir()
-    config = folder / "pgbouncer.ini"
-    config.write_text(
-        f"""
-[databases]
-{name} = host={host} port={port} dbname={name} user={user}{password}
-
-[pgbouncer]
-listen_addr = 127.0.0.1
-listen_port = {own_port}
-unix_socket_dir =
-auth_type = any
-pool_mode = transaction
-default_pool_size = 2
-max_client_conn = 200
-"""
-    )
-    as_root = os.geteuid() == 0
-    temporary = Path(tempfile.gettempdir())
-    if as_root:
-        # It refuses to run as root. Who runs the server can reach its socket; that user must be
-        # able to read the settings too.
-        for path in (*folder.parents, folder, config):
-            if path != temporary and path.is_relative_to(temporary):
-                path.chmod(path.stat().st_mode | 0o055)
-    runs_as: int | str | None = None
-    if as_root:
-        runs_as = Path(host).stat().st_uid if host.startswith("/") else "nobody"
-    log = (tmp_path / "pgbouncer.log").open("wb")
-    process = subprocess.Popen([program, str(config)], stdout=log, stderr=log, user=runs_as)
-    url = f"postgresql://{user}@127.0.0.1:{own_port}/{name}"
-
-    def answers() -> bool:
-        try:
-            psycopg.connect(url, connect_timeout=2).close()
-        except psycopg.OperationalError:
-            return False
-        return True
-
-    try:
-        until(answers, f"pgbouncer answers: {(tmp_path / 'pgbouncer.log').read_text()}")
+    with pgbouncer(database, tmp_path) as url:
         yield url
-    finally:
-        process.terminate()
-        process.wait()
-        log.close()
 
 
 @pytest.fixture

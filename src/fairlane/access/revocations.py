@@ -4,11 +4,11 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable
-from typing import Any
 
 import asyncpg
 
-from fairlane.core.connect import connect, is_pooled
+from fairlane.core.connect import is_pooled
+from fairlane.core.listen import listen
 from fairlane.errors import FairlaneError
 
 log = logging.getLogger(__name__)
@@ -34,31 +34,18 @@ class Revocations:
                 # A pooler passes no notifications on.
                 if await is_pooled(self._url):
                     return
-                await self._listen()
+                await listen(
+                    self._url,
+                    {CHANNEL: self._revoked},
+                    name="fairlane server revocations",
+                    ready=self._hearing,
+                )
             except AWAY as error:
                 log.info("not hearing of revoked tokens: %s", error)
             self.listening.clear()
             self._deaf()
             await asyncio.sleep(random.uniform(0.5, 2))
 
-    async def _listen(self) -> None:
-        connection = await connect(self._url, name="fairlane server revocations")
-        gone = asyncio.Event()
-        connection.add_termination_listener(lambda _: gone.set())
-        try:
-            await connection.add_listener(CHANNEL, self._heard)
-            self._deaf()  # what came before is not known
-            self.listening.set()
-            while not gone.is_set():
-                try:
-                    async with asyncio.timeout(30):
-                        await gone.wait()
-                except TimeoutError:
-                    # A half-open connection hears nothing and says nothing: ask.
-                    async with asyncio.timeout(10):
-                        await connection.execute("select 1")
-        finally:
-            connection.terminate()
-
-    def _heard(self, connection: Any, pid: int, channel: str, payload: object) -> None:
-        self._revoked(str(payload))
+    def _hearing(self) -> None:
+        self._deaf()  # what came before is not known
+        self.listening.set()

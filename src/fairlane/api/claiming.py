@@ -91,7 +91,7 @@ class Claimer:
         ends = await self._crew.lease_ends(worker)
         return [_shown(row, payloads[row["job_id"]][0], ends) for row in ready]
 
-    async def _payloads(self, ids: list[UUID]) -> dict[UUID, tuple[dict[str, Any], Definition]]:
+    async def _payloads(self, ids: list[UUID]) -> dict[UUID, tuple[Any, Definition]]:
         async with self._database.acting(EVERYBODY) as connection:
             rows = await send(
                 connection,
@@ -102,14 +102,14 @@ class Claimer:
                     (ids,),
                 ),
             )
-        return {row["job_id"]: (json.loads(row["payload"]), Definition.of(row)) for row in rows}
+        return {row["job_id"]: (_read(row["payload"]), Definition.of(row)) for row in rows}
 
     async def _is_ready(
         self,
         who: Principal,
         worker: UUID,
         row: Record,
-        payloads: dict[UUID, tuple[dict[str, Any], Definition]],
+        payloads: dict[UUID, tuple[Any, Definition]],
     ) -> bool:
         """Validate what came in by SQL; end at once what cannot be run, or has succeeded before."""
         if row["job_id"] not in payloads:
@@ -134,6 +134,14 @@ class Claimer:
         call = calls.prepare(worker, [held[0]], [held[1]], [completed], [inputs_hash])
         # Still this worker's, and not ended by the result of another.
         return any(row["reused_from"] is None for row in await self._database.send(call))
+
+
+def _read(payload: str) -> Any:
+    """None where it cannot be read, which no definition takes: that job fails, and no other."""
+    try:
+        return json.loads(payload)
+    except ValueError:
+        return None
 
 
 async def _first_of(*events: asyncio.Event, within: float) -> None:

@@ -1,6 +1,7 @@
 """/dead-letters: what waits for a person, and what a person does about it."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -13,7 +14,6 @@ from fairlane.api.answers import answer, page_of
 from fairlane.api.bulk import in_steps
 from fairlane.api.here import Here
 from fairlane.api.ids import JobId
-from fairlane.api.kinds import Kind
 from fairlane.api.listing import Found
 from fairlane.api.models import (
     BulkOut,
@@ -28,10 +28,10 @@ from fairlane.api.paging import Page, page
 from fairlane.api.permits import MayAdminister, MayRead
 from fairlane.api.problems import not_there
 from fairlane.api.route import PREFIX, Route
-from fairlane.core import calls, json
+from fairlane.client.edited import replayed_with
+from fairlane.core import calls
 from fairlane.core.calls import Call
 from fairlane.core.connect import Connection, send
-from fairlane.definitions.definition import Definition
 
 router = APIRouter(prefix=f"{PREFIX}/dead-letters", tags=["dead letters"], route_class=Route)
 
@@ -113,10 +113,12 @@ async def replay(
     given and fits."""
     body = body or ReplayIn(payload=None)
     async with here.database.acting(who) as connection:
-        payload = body.payload
+        payload, inputs_hash = body.payload, None
         if payload is not None:
-            payload = await meant(connection, who, job_id, payload)
-        await send(connection, calls.replay(job_id, payload, body.notes, who.tenant))
+            payload, inputs_hash = await replayed_with(
+                partial(send, connection), job_id, payload, who.tenant, here.settings.payload_limit
+            )
+        await send(connection, calls.replay(job_id, payload, body.notes, who.tenant, inputs_hash))
         return answer(await the_letter(connection, who, job_id))
 
 
@@ -142,27 +144,6 @@ async def ignore(
     async with here.database.acting(who) as connection:
         await send(connection, calls.ignore(job_id, body.notes if body else None, who.tenant))
         return answer(await the_letter(connection, who, job_id))
-
-
-async def meant(
-    connection: Connection, who: Principal, job_id: UUID, edited: dict[str, Any]
-) -> dict[str, Any]:
-    """The payload that somebody means who edited what was shown: validated, secrets put back."""
-    json.check(edited, "the payload")
-    rows = await send(
-        connection,
-        Call(
-            "select fairlane.unredacted($3::text::jsonb, l.payload)::text as edited, d.*"
-            "  from fairlane.dead_letter l"
-            "  join fairlane.definition d on d.id = l.definition_id"
-            " where l.id = $1 and l.tenant_id = $2",
-            (job_id, who.tenant_id, json.dumps(edited)),
-        ),
-    )
-    if not rows:
-        raise not_there("dead letter")
-    definition = Definition.of(rows[0])
-    return Kind(definition, definition.version).accept(json.loads(rows[0]["edited"]))
 
 
 async def the_letter(connection: Connection, who: Principal, job_id: UUID) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fairlane.cli import params
 from fairlane.cli.render import clean, cut, print_json
 from fairlane.cli.session import Session, actor
 
@@ -17,6 +18,23 @@ if TYPE_CHECKING:
 
 SIGNS = {"created": "+", "changed": "~", "same": "="}
 VALUE = 200
+
+
+def file_options(command: params.F) -> params.F:
+    """What every command takes that applies a file."""
+    for decorate in (
+        click.option(
+            "--format",
+            "form",
+            type=click.Choice(["yaml", "toml", "json"]),
+            help="Where the file's name does not say; stdin is YAML.",
+        ),
+        click.option("--yes", is_flag=True, help="Do not ask; only a terminal is asked at all."),
+        click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing."),
+        click.argument("file", metavar="FILE|-"),
+    ):
+        command = decorate(command)
+    return command
 
 
 async def apply_file(

@@ -67,15 +67,7 @@ async def show(db: Session, /, key: str, version: str | None, as_json: bool) -> 
 
 
 @definitions.command()
-@click.argument("file", metavar="FILE|-")
-@click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
-@click.option("--yes", is_flag=True, help="Do not ask; only a terminal is asked at all.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["yaml", "toml", "json"]),
-    help="Where the file's name does not say; stdin is YAML.",
-)
+@applying.file_options
 @params.json_option
 @with_database
 async def apply(

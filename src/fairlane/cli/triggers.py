@@ -6,7 +6,7 @@ from uuid import UUID
 import click
 
 from fairlane.cli import params
-from fairlane.cli.applying import SIGNS, agree, at_a_terminal, value, wrong_call
+from fairlane.cli.applying import SIGNS, agree, at_a_terminal, file_options, value, wrong_call
 from fairlane.cli.render import (
     ago,
     clean,
@@ -274,15 +274,7 @@ async def deliveries(db: Session, /, trigger_id: UUID, limit: int, as_json: bool
 
 
 @triggers.command()
-@click.argument("file", metavar="FILE|-")
-@click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
-@click.option("--yes", is_flag=True, help="Do not ask; only a terminal is asked at all.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["yaml", "toml", "json"]),
-    help="Where the file's name does not say; stdin is YAML.",
-)
+@file_options
 @params.json_option
 @with_database
 async def apply(

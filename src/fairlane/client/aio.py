@@ -79,16 +79,22 @@ class Pools:
             await pool.release(connection)
 
     async def deliver(self, batch: Batch) -> list[Enqueued]:
-        """Send requests until the database has answered. However often they arrive, each is one
-        job, because its id stays the same."""
+        """Enqueue requests. However often they arrive, each is one job: its id stays the same."""
+        rows, _ = await self.persist(lambda again: batch.call(again=again), batch.ids)
+        return batch.answers(row[0] for row in rows)
+
+    async def persist(
+        self, call: Callable[[bool], Call], ids: list[UUID] | None = None
+    ) -> tuple[list[Record], bool]:
+        """Send what may arrive twice until the database has answered. Whether an answer was lost
+        on the way is told to `call`, and in the end."""
         lost: OutcomeUnknown | None = None
         for attempt in range(TRIES):
             if attempt:
-                log.info("enqueueing again, with the same ids")
+                log.info("sending again, with the same ids")
                 await asyncio.sleep(FIRST_PAUSE * 2 ** (attempt - 1) * random.random())
             try:
-                rows = await self.send(batch.call(again=lost is not None))
-                return batch.answers(row[0] for row in rows)
+                return await self.send(call(lost is not None)), lost is not None
             except OutcomeUnknown as error:
                 lost = error
             except RolledBack:
@@ -98,7 +104,7 @@ class Pools:
                 # What was never sent cannot have arrived.
                 if lost is None:
                     raise
-        raise OutcomeUnknown(lost.why if lost else "no answer", batch.ids)
+        raise OutcomeUnknown(lost.why if lost else "no answer", ids)
 
     async def open(self) -> None:
         """Connect now, rather than at the first use."""

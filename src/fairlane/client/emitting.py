@@ -1,7 +1,5 @@
 """Events on their way: emitted by a connection of our own, or through the caller's."""
 
-import asyncio
-import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,11 +9,10 @@ import msgspec
 
 from fairlane.client import adapters
 from fairlane.client.adapters import Steps
-from fairlane.client.aio import FIRST_PAUSE, TRIES, OutcomeUnknown, Pools, RolledBack
-from fairlane.client.request import an_object, encoded
+from fairlane.client.aio import Pools
+from fairlane.client.request import an_object, checked_text, encoded
 from fairlane.core import json
 from fairlane.core.calls import Call
-from fairlane.errors import DatabaseUnavailable, PayloadInvalid, RequestInvalid
 from fairlane.ids import uuid7
 
 # Casts are spelled out: SQLAlchemy would take the second colon of `::text` for a parameter.
@@ -65,10 +62,10 @@ class Emission:
         json.check(found, f"the data of {what}")
         encoded(what, found, limit)
         event = {
-            "tenant": _text("tenant", tenant),
-            "name": _text("name", name),
+            "tenant": checked_text("tenant", tenant),
+            "name": checked_text("name", name),
             "data": found,
-            "id": str(uuid7()) if id is None else _text("id", str(id)),
+            "id": str(uuid7()) if id is None else checked_text("id", str(id)),
             "correlation_id": correlation_id,
         }
         self.call = Call(_EMIT, (json.dumps([event]),))
@@ -97,30 +94,6 @@ class Emission:
         return adapters.adapt_sync(connection).run(self.steps())
 
     async def by(self, pools: Pools) -> Emitted:
-        """Until the database has answered: however often it arrives, it is one event."""
-        lost: OutcomeUnknown | None = None
-        for attempt in range(TRIES):
-            if attempt:
-                await asyncio.sleep(FIRST_PAUSE * 2 ** (attempt - 1) * random.random())
-            try:
-                rows = [row[0] for row in await pools.send(self.call)]
-                return self.answer(rows, again=lost is not None)
-            except OutcomeUnknown as error:
-                lost = error
-            except RolledBack:
-                if attempt == TRIES - 1:
-                    raise
-            except DatabaseUnavailable:
-                if lost is None:
-                    raise
-        raise lost or OutcomeUnknown("no answer")
-
-
-def _text(name: str, value: object) -> str:
-    if not isinstance(value, str):
-        raise RequestInvalid(f"{name} must be a string, not a {type(value).__name__}")
-    try:
-        json.check(value, name)
-    except PayloadInvalid as error:
-        raise RequestInvalid(str(error)) from None
-    return value
+        """However often it arrives, it is one event."""
+        rows, again = await pools.persist(lambda _: self.call)
+        return self.answer([row[0] for row in rows], again=again)

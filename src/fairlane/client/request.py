@@ -46,11 +46,11 @@ class Request:
     item: int | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        _check_text("tenant", self.tenant)
-        _check_text("definition_key", self.definition_key)
+        checked_text("tenant", self.tenant)
+        checked_text("definition_key", self.definition_key)
         for name in _TEXTS:
             if (value := getattr(self, name)) is not None:
-                _check_text(name, value)
+                checked_text(name, value)
         _check_number("priority", self.priority, -(2**31))
         _check_number("max_attempts", self.max_attempts, 1)
         _check_time(self.scheduled_for)
@@ -116,13 +116,14 @@ def encoded(what: str, payload: Mapping[str, Any], limit: int) -> bytes:
     return body
 
 
-def _check_text(name: str, value: object) -> None:
+def checked_text(name: str, value: object) -> str:
     if not isinstance(value, str):
         raise RequestInvalid(f"{name} must be a string, not a {type(value).__name__}")
     try:
         json.check(value, name)
     except PayloadInvalid as error:
         raise RequestInvalid(str(error)) from None
+    return value
 
 
 def _check_number(name: str, value: object, least: int) -> None:

@@ -33,7 +33,11 @@ def dumps(value: Any) -> str:
 
 
 def loads(text: str | bytes) -> Any:
-    return _decoder.decode(text)
+    """A ValueError says that it cannot be read, also when it is nested too deep for that."""
+    try:
+        return _decoder.decode(text)
+    except RecursionError:
+        raise ValueError("JSON is nested too deep") from None
 
 
 # What is told of a place: a key may be as long as a payload.

@@ -4,13 +4,13 @@ import asyncio
 import contextlib
 import logging
 import time
-from typing import Any
 from uuid import UUID, uuid4
 
 import asyncpg
 
 from fairlane.core import calls, connect
 from fairlane.core.connect import is_pooled, send
+from fairlane.core.listen import listen
 from fairlane.scheduler.dispatcher import BATCH, Dispatcher
 from fairlane.scheduler.firer import Firer
 from fairlane.worker.patience import Patience
@@ -124,17 +124,11 @@ class Scheduler:
                 if await is_pooled(self.url):
                     log.info("a pooler is in the way, which passes no notifications on: polling")
                     return
-                async with connect.connected(self.url, name="fairlane listener") as connection:
-                    await connection.add_listener(CHANNEL, self._on_event)
-                    patience.reset()
-                    while True:
-                        await asyncio.sleep(30)
-                        # A half-open connection hears nothing and says nothing: ask.
-                        async with asyncio.timeout(10):
-                            await connection.execute("select 1")
+                channels = {CHANNEL: self._on_event}
+                await listen(self.url, channels, name="fairlane listener", ready=patience.reset)
             except patience.passing as error:
                 log.info("not listening, polling only: %s", error)
             await patience.wait()
 
-    def _on_event(self, *_: Any) -> None:
+    def _on_event(self, _: str) -> None:
         self._rung.set()

@@ -93,6 +93,6 @@ def _payload(row: Record) -> dict[str, Any] | None:
         return None
     try:
         payload: dict[str, Any] = json.loads(row["payload"])
-    except (ValueError, RecursionError):
+    except ValueError:
         return None
     return payload

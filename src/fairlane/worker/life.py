@@ -70,7 +70,6 @@ class Life:
     ) -> None:
         self.terms = terms
         self.id: UUID = uuid4()
-        self.registered = False
         self._pool = connections
         self._for_tasks = for_tasks
         # A life's own: a call that waits for a thread must not begin in the next one.
@@ -124,7 +123,6 @@ class Life:
                 metadata={"definitions": sorted({task.key for task in terms.app.tasks.values()})},
             )
         )
-        self.registered = True
 
     async def run(self, stopping: asyncio.Event, ready: asyncio.Event) -> None:
         """Until told to stop, or until the lease is lost."""

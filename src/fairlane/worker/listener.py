@@ -1,12 +1,10 @@
 """Hears the doorbell. It is a hint only: whoever does not hear it polls."""
 
-import asyncio
 import logging
 from collections.abc import Callable
-from typing import Any
 from uuid import UUID
 
-from fairlane.core.connect import connect
+from fairlane.core.listen import listen
 from fairlane.worker.patience import Patience
 
 log = logging.getLogger("fairlane.worker")
@@ -33,27 +31,9 @@ class Listener:
             await patience.wait()
 
     async def _listen(self, patience: Patience) -> None:
-        connection = await connect(self.url, name="fairlane listener")
-        gone = asyncio.Event()
-        connection.add_termination_listener(lambda _: gone.set())
-        try:
-            await connection.add_listener("fairlane", self._on_work)
-            await connection.add_listener("fairlane_worker", self._on_asked)
-            patience.reset()
-            while not gone.is_set():
-                try:
-                    async with asyncio.timeout(30):
-                        await gone.wait()
-                except TimeoutError:
-                    # A half-open connection hears nothing and says nothing: ask.
-                    async with asyncio.timeout(10):
-                        await connection.execute("select 1")
-        finally:
-            connection.terminate()
+        channels = {"fairlane": self._work, "fairlane_worker": self._on_asked}
+        await listen(self.url, channels, name="fairlane listener", ready=patience.reset)
 
-    def _on_work(self, connection: Any, pid: int, channel: str, payload: object) -> None:
-        self._work(str(payload))
-
-    def _on_asked(self, connection: Any, pid: int, channel: str, payload: object) -> None:
-        if payload == self.worker:
+    def _on_asked(self, worker: str) -> None:
+        if worker == self.worker:
             self._asked()

@@ -143,7 +143,6 @@ class Preparer:
             raise LeaseLost(f"{attempt} is no longer this worker's; it is not run")
         try:
             attempt.payload = json.loads(rows[0][0])
-        except (ValueError, RecursionError):
-            raise PayloadInvalid(
-                f'the payload of "{attempt.key}" cannot be read: it is nested too deep'
-            ) from None
+        except ValueError as error:
+            what = f'the payload of "{attempt.key}"'
+            raise PayloadInvalid(f"{what} cannot be read: {error}") from None
