@@ -7,6 +7,7 @@ import pytest
 
 from api.world import Caller, World
 from fairlane.api import listing
+from fairlane.schemas import inputs_hash
 from support.core import Core
 
 
@@ -275,6 +276,8 @@ async def test_what_happened_is_also_told_of_dead_letters(
         "select payload::text from fairlane.job where id = $1::text::uuid", first
     )
     assert "hunter22" in stored
+    meant = inputs_hash("a.task", "1", {"n": 2, "password": "hunter22"})
+    assert (await viewer.get(f"/jobs/{first}")).json()["inputs_hash"] == meant
 
     assert (await admin.post(f"/dead-letters/{second}/resolve")).json()["status"] == "resolved"
     assert (await admin.post(f"/dead-letters/{second}/ignore")).status_code == 409

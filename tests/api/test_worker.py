@@ -232,3 +232,13 @@ async def test_an_answer_that_was_lost_on_its_way_is_given_back(worker: Caller, 
     assert (again["id"], again["attempt_count"]) == (lost, 1)
     held = {"worker": "w1", "attempt": 1}
     assert (await worker.post(f"/worker/jobs/{kept}/complete", held)).status_code == 200
+
+
+async def test_a_payload_that_nobody_can_read_fails_alone(worker: Caller, core: Core) -> None:
+    deep = "[" * 1_200 + "]" * 1_200
+    sql = "select id from fairlane.enqueue('acme', 'a.task', $1::text::jsonb)"
+    unread = await core.one(sql, f'{{"n": {deep}}}')
+    read = str(await core.enqueue("acme", "a.task"))
+
+    assert [job["id"] for job in await claimed(worker)] == [read]
+    assert await core.status(unread) == "dead_letter"
