@@ -11,10 +11,12 @@ from typing import Any, ParamSpec, Self, TypedDict, TypeVar, Unpack
 from uuid import UUID
 
 from fairlane import config
+from fairlane.client import adapters
 from fairlane.client.emitting import Emission, Emitted
 from fairlane.client.producer import Producer, Send
 from fairlane.client.request import Request, all_refused, an_object, encoded
 from fairlane.client.rules import F, Rule, Rules, tenants_of
+from fairlane.client.tenants import Sendable, Tenants
 from fairlane.client.verbs import Verbs
 from fairlane.config import Settings
 from fairlane.core import json
@@ -49,7 +51,7 @@ class EnqueueOptions(TypedDict, total=False):
     reuse: bool | None
 
 
-class Fairlane(Verbs):
+class Fairlane(Verbs, Tenants):
     """An application's tasks and its way to the database.
 
     The database is `database_url`, FAIRLANE_DATABASE_URL, DATABASE_URL, or the embedded server
@@ -290,7 +292,7 @@ class Fairlane(Verbs):
         event = self._emission(name, data, tenant, id, correlation_id)
         if connection is None:
             return await event.by(self._producer.pools)
-        return await event.through(connection)
+        return await adapters.through(connection, event.steps())
 
     def emit_sync(
         self,
@@ -306,7 +308,7 @@ class Fairlane(Verbs):
         event = self._emission(name, data, tenant, id, correlation_id)
         if connection is None:
             return self.wait(event.by(self._producer.pools))
-        return event.through_sync(connection)
+        return adapters.through_sync(connection, event.steps())
 
     def _emission(
         self,
@@ -400,6 +402,9 @@ class Fairlane(Verbs):
 
     async def ask(self, call: Call) -> list[Record]:
         return await self._producer.pools.send(call)
+
+    async def persist(self, call: Sendable) -> None:
+        await self._producer.pools.persist(call)
 
     def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
         return self._producer.portal.run(coroutine)

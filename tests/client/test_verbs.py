@@ -158,3 +158,29 @@ def test_a_job_can_be_asked_why_it_waits(app: Fairlane, job: Enqueued) -> None:
     assert (why["status"], why["reason"]) == ("queued", "no_worker")
     with pytest.raises(JobNotFound):
         app.explain_sync(job.id, tenant="another")
+
+
+def test_jobs_are_listed_newest_first_and_by_page(app: Fairlane, db: Db) -> None:
+    db.execute("select fairlane.create_tenant('other', 'pro')")
+    send = send_of(app)
+    first, second, third = (send.enqueue_sync(tenant="acme", number=n) for n in range(3))
+    send.enqueue_sync(tenant="other", number=9)
+    app.cancel_sync(second.id)
+
+    listed = app.jobs_sync(tenant="acme", limit=2)
+    assert [job.id for job in listed] == [third.id, second.id]
+    assert [job.id for job in app.jobs_sync(tenant="acme", before=listed[-1].id)] == [first.id]
+    assert [job.id for job in app.jobs_sync(status="canceled")] == [second.id]
+    assert app.jobs_sync(definition_key="invoices.send", status=JobStatus.RUNNING) == []
+    with pytest.raises(RequestInvalid, match="there are: scheduled, queued"):
+        app.jobs_sync(status="done")
+    with pytest.raises(RequestInvalid, match="1 or more"):
+        app.jobs_sync(limit=0)
+
+
+def test_a_job_is_waited_for_until_it_has_ended(app: Fairlane, db: Db, job: Enqueued) -> None:
+    with pytest.raises(TimeoutError):
+        app.wait_for_sync(job.id, timeout=0.05)
+    bury(db, job)
+
+    assert app.wait_for_sync(job.short_id, timeout=5).status is JobStatus.DEAD_LETTER

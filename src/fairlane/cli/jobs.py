@@ -8,25 +8,9 @@ import click
 from fairlane.cli import params
 from fairlane.cli.render import ago, print_fields, print_json, print_more, print_table
 from fairlane.cli.session import Row, Session, value_of, with_database
+from fairlane.job import JobStatus
 
-STATUSES = [
-    "scheduled",
-    "queued",
-    "running",
-    "succeeded",
-    "succeeded_with_errors",
-    "failed",
-    "canceled",
-    "dead_letter",
-]
-
-PAGE = "select array(select fairlane.newest_jobs($1, $2, $3, $4, $5, $6))"
-JOBS = """
-select *
-  from fairlane.jobs
- where id = any ($1)
- order by id desc
-"""
+STATUSES = [status.value for status in JobStatus]
 
 
 @click.group(no_args_is_help=False)
@@ -56,11 +40,13 @@ async def list_jobs(
     """List jobs, newest first."""
     from fairlane.cli.shapes import job as shape
     from fairlane.cli.shapes import page
+    from fairlane.core import calls
 
     before = None if cursor is None else read_cursor(cursor)
-    ids = await db.value(PAGE, tenant, status, queue, definition, before, limit + 1)
+    newest = calls.newest(tenant, status, queue, definition, before, limit + 1)
+    ids = [row["id"] for row in await db.send(newest)]
     following = str(ids[limit - 1]) if len(ids) > limit else None
-    found = [shape(row) for row in await db.fetch(JOBS, ids[:limit])]
+    found = [shape(row) for row in await db.send(calls.jobs(ids[:limit]))]
     if as_json:
         print_json(page(found, following))
         return

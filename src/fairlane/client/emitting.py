@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from fairlane.client import adapters
 from fairlane.client.adapters import Steps
 from fairlane.client.aio import Pools
 from fairlane.client.request import an_object, checked_text, encoded
@@ -83,15 +82,6 @@ class Emission:
             # An id of our own making was there before only if we sent it before.
             duplicate=found.duplicate and not (again and self._is_new),
         )
-
-    async def through(self, connection: Any) -> Emitted:
-        sender = adapters.adapt(connection)
-        if isinstance(sender, adapters.Async):
-            return await sender.run(self.steps())
-        return sender.run(self.steps())
-
-    def through_sync(self, connection: Any) -> Emitted:
-        return adapters.adapt_sync(connection).run(self.steps())
 
     async def by(self, pools: Pools) -> Emitted:
         """However often it arrives, it is one event."""

@@ -41,19 +41,18 @@ class Producer:
             return []
         if connection is None:
             return await self._send_ourselves(requests)
-        sender = adapters.adapt(connection)
-        steps = self._steps(requests, aside=await self._define_aside(requests))
-        if isinstance(sender, adapters.Async):
-            return await sender.run(steps)
-        return sender.run(steps)
+        adapters.adapt(connection)  # refused before anything is defined
+        aside = await self._define_aside(requests)
+        return await adapters.through(connection, self._steps(requests, aside=aside))
 
     def send_sync(self, requests: Sequence[Request], connection: Any) -> list[Enqueued]:
         if not requests:
             return []
         if connection is None:
             return self.portal.run(self._send_ourselves(requests))
-        sender = adapters.adapt_sync(connection)
-        return sender.run(self._steps(requests, aside=self._define_aside_sync(requests)))
+        adapters.adapt_sync(connection)
+        aside = self._define_aside_sync(requests)
+        return adapters.through_sync(connection, self._steps(requests, aside=aside))
 
     async def define(self, send: Send) -> dict[tuple[str, str], str]:
         """Define every task: which were created, changed, or the same."""

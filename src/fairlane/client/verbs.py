@@ -1,5 +1,6 @@
 """What one may ask of a job that is there: look, cancel, retry, and settle dead letters."""
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Coroutine, Mapping
 from typing import Any, TypeVar
@@ -11,12 +12,15 @@ from fairlane.config import Settings
 from fairlane.core import calls, json
 from fairlane.core.calls import Call
 from fairlane.core.connect import Record
-from fairlane.errors import JobNotFound
+from fairlane.errors import JobNotFound, RequestInvalid
 from fairlane.ids import parse_id
 from fairlane.job import Job, JobStatus
 
 T = TypeVar("T")
 JobId = UUID | str
+
+# How often a job that is waited for is looked at, in seconds.
+QUICKEST, SLOWEST = 0.05, 1.0
 
 
 class Verbs(ABC):
@@ -35,16 +39,46 @@ class Verbs(ABC):
     def settings(self) -> Settings: ...
 
     async def get(self, job_id: JobId, *, tenant: str | None = None) -> Job:
-        call = calls.job(parse_id(job_id), tenant)
-        try:
-            rows = await self.ask(call)
-        except OutcomeUnknown:
-            rows = await self.ask(call)  # looking twice does no harm
+        rows = await self._look(calls.job(parse_id(job_id), tenant))
         if not rows:
             raise JobNotFound(
                 f"job {job_id} is not there: the id is wrong, or its retention is over"
             )
         return Job.of(dict(rows[0]))
+
+    async def jobs(
+        self,
+        *,
+        tenant: str | None = None,
+        status: JobStatus | str | None = None,
+        definition_key: str | None = None,
+        queue: str | None = None,
+        before: JobId | None = None,
+        limit: int = 50,
+    ) -> list[Job]:
+        """Jobs, newest first; the id of the last one is `before` of the next page."""
+        if limit < 1:
+            raise RequestInvalid(f"limit is {limit}; it is 1 or more")
+        wanted = None if status is None else _status(status)
+        behind = None if before is None else parse_id(before)
+        ids = await self._look(calls.newest(tenant, wanted, queue, definition_key, behind, limit))
+        rows = await self._look(calls.jobs([row["id"] for row in ids])) if ids else []
+        return [Job.of(dict(row)) for row in rows]
+
+    async def wait_for(
+        self,
+        job_id: JobId,
+        *,
+        tenant: str | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109 - its sync twin has no other way
+    ) -> Job:
+        """The job once it has ended or is parked. TimeoutError if that takes longer."""
+        pause = QUICKEST
+        async with asyncio.timeout(timeout):
+            while (job := await self.get(job_id, tenant=tenant)).status.is_live:
+                await asyncio.sleep(pause)
+                pause = min(pause * 1.3, SLOWEST)
+            return job
 
     async def cancel(
         self, job_id: JobId, reason: str | None = None, *, tenant: str | None = None
@@ -98,6 +132,32 @@ class Verbs(ABC):
     def get_sync(self, job_id: JobId, *, tenant: str | None = None) -> Job:
         return self.wait(self.get(job_id, tenant=tenant))
 
+    def jobs_sync(
+        self,
+        *,
+        tenant: str | None = None,
+        status: JobStatus | str | None = None,
+        definition_key: str | None = None,
+        queue: str | None = None,
+        before: JobId | None = None,
+        limit: int = 50,
+    ) -> list[Job]:
+        return self.wait(
+            self.jobs(
+                tenant=tenant,
+                status=status,
+                definition_key=definition_key,
+                queue=queue,
+                before=before,
+                limit=limit,
+            )
+        )
+
+    def wait_for_sync(
+        self, job_id: JobId, *, tenant: str | None = None, timeout: float | None = None
+    ) -> Job:
+        return self.wait(self.wait_for(job_id, tenant=tenant, timeout=timeout))
+
     def cancel_sync(
         self, job_id: JobId, reason: str | None = None, *, tenant: str | None = None
     ) -> JobStatus:
@@ -126,5 +186,20 @@ class Verbs(ABC):
     ) -> None:
         self.wait(self.ignore(job_id, notes=notes, tenant=tenant))
 
+    async def _look(self, call: Call) -> list[Record]:
+        try:
+            return await self.ask(call)
+        except OutcomeUnknown:
+            return await self.ask(call)  # looking twice does no harm
+
     async def _one(self, call: Call) -> Any:
         return (await self.ask(call))[0][0]
+
+
+def _status(status: JobStatus | str) -> JobStatus:
+    try:
+        return JobStatus(status)
+    except ValueError:
+        raise RequestInvalid(
+            f'status "{status}" is unknown; there are: {", ".join(JobStatus)}'
+        ) from None

@@ -162,6 +162,25 @@ def job(job_id: UUID, tenant: str | None = None) -> Call:
     )
 
 
+def newest(
+    tenant: str | None,
+    status: str | None,
+    queue: str | None,
+    definition: str | None,
+    before: UUID | None,
+    most: int,
+) -> Call:
+    """The ids of a page of jobs, newest first."""
+    return Call(
+        "select fairlane.newest_jobs($1, $2, $3, $4, $5, $6) as id",
+        (tenant, status, queue, definition, before, most),
+    )
+
+
+def jobs(ids: Sequence[UUID]) -> Call:
+    return Call("select * from fairlane.jobs where id = any ($1) order by id desc", (list(ids),))
+
+
 def cancel(job_id: UUID, reason: str | None = None, tenant: str | None = None) -> Call:
     return Call("select fairlane.cancel($1, $2, $3)", (job_id, reason, tenant))
 

@@ -101,3 +101,16 @@ def adapt_sync(connection: Any) -> Sync:
             "call enqueue instead of enqueue_sync"
         )
     return found
+
+
+async def through(connection: Any, steps: Steps[T]) -> T:
+    """Take steps through a connection of the caller's."""
+    sender = adapt(connection)
+    if isinstance(sender, Async):
+        return await sender.run(steps)
+    return sender.run(steps)
+
+
+def through_sync(connection: Any, steps: Steps[T]) -> T:
+    """The same, for a caller that cannot wait in an event loop."""
+    return adapt_sync(connection).run(steps)
