@@ -10,7 +10,7 @@ STAMP := .venv/.installed
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := install
-.PHONY: install up test check format lock bench bench-recovery bench-memory bench-peers clean help
+.PHONY: install up test examples example check format lock bench bench-recovery bench-memory bench-peers clean help
 
 install: $(STAMP) ## build .venv from requirements.lock
 	@:
@@ -20,6 +20,12 @@ up: $(STAMP) ## run everything, with demo data, until Ctrl-C
 
 test: $(STAMP) ## run the tests; ARGS="-k claim -x" goes to pytest
 	@$(BIN)/pytest -n 2 $(ARGS)
+
+examples: $(STAMP) ## run the example applications end to end
+	@$(BIN)/pytest -n 2 tests/acceptance $(ARGS)
+
+example: $(STAMP) ## start one of them: make example NAME=breakthevibe
+	@PORT=$(PORT) $(BIN)/python examples/start.py $(NAME)
 
 check: $(STAMP) ## format, lint and types, as CI sees them
 	@$(BIN)/ruff format --quiet --check . || { echo "run: make format"; exit 1; }

@@ -76,6 +76,11 @@ class Fairlane(Verbs, Tenants):
             self._settings = dataclasses.replace(self._settings, database_url=self._database_url)
         return self._settings
 
+    @property
+    def database_url(self) -> str:
+        """Where the jobs are; that of the embedded server if none is set, and it must be running."""
+        return self._url()
+
     # Tasks -----------------------------------------------------------------
 
     def job(

@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import uvloop
@@ -36,8 +37,24 @@ def run(app_path: str | None, queues: dict[str, int], processes: int, settings: 
     if parent := os.environ.get(PARENT):
         # A supervisor that was killed must not leave workers that nobody watches.
         follow_parent(signal.SIGTERM, int(parent))
+    app = load_app(app_path) if app_path else Fairlane(settings=settings)
+    return _run(app, queues, settings)
+
+
+def run_worker(app: Fairlane, queues: Mapping[str, int] | None = None) -> None:
+    """Work off the jobs of an application until SIGTERM or Ctrl-C, as `fairlane worker --app` does.
+
+    For a command of your own. `queues` says how many slots each has; all queues with their own
+    slots if not given.
+    """
+    from fairlane.cli.logs import log_to_stderr
+
+    log_to_stderr(app.settings)
+    _run(app, dict(queues or {}), app.settings)
+
+
+def _run(app: Fairlane, queues: dict[str, int], settings: Settings) -> int:
     with database(settings, start=False) as url:
-        app = load_app(app_path) if app_path else Fairlane(url, settings=settings)
         return uvloop.run(_work(app, url, queues, settings))
 
 
