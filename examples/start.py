@@ -1,7 +1,8 @@
 """`python examples/start.py NAME`: an example with all it needs, until Ctrl-C.
 
-PostgreSQL, server, scheduler and worker come from `fairlane up`; the example's own web application,
-where it has one (`app.py` with `web`), is served beside it, at the port above.
+PostgreSQL, server, scheduler and worker come from `fairlane up`. The example's own web application
+(`app.py`) is served at the port above, and the server that its jobs call (`appserver.py`) at the
+next.
 """
 
 import os
@@ -23,17 +24,20 @@ def main() -> int:
         return 2
     folder = HERE / sys.argv[1]
     port = int(os.environ.get("PORT", "8080"))
+    os.environ["APP_SERVER_URL"] = f"http://127.0.0.1:{port + 2}"
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with subprocess.Popen(
-        [sys.executable, "-m", "fairlane", "up", "--port", str(port), *app_of(folder)], cwd=folder
-    ) as system:
-        try:
-            if is_ready(system, port) and (folder / "app.py").exists():
-                serve(folder, port + 1)
-            return system.wait()
-        except KeyboardInterrupt:
-            system.terminate()
-            return system.wait()
+    up = [sys.executable, "-m", "fairlane", "up", "--port", str(port), *app_of(folder)]
+    programs = [subprocess.Popen(up, cwd=folder)]
+    try:
+        if is_ready(programs[0], port):
+            programs += served(folder, port)
+        return programs[0].wait()
+    except KeyboardInterrupt:
+        return 0
+    finally:
+        for program in reversed(programs):
+            program.terminate()
+            program.wait()
 
 
 def app_of(folder: Path) -> list[str]:
@@ -54,10 +58,14 @@ def is_ready(system: "subprocess.Popen[bytes]", port: int) -> bool:
     return False
 
 
-def serve(folder: Path, port: int) -> None:
-    print(f"application: http://127.0.0.1:{port}/docs")
-    command = [sys.executable, "-m", "uvicorn", "app:web", "--port", str(port)]
-    subprocess.run([*command, "--log-level", "warning"], cwd=folder, check=False)
+def served(folder: Path, port: int) -> "list[subprocess.Popen[bytes]]":
+    found = []
+    for above, module in enumerate(("app", "appserver"), start=1):
+        if (folder / f"{module}.py").exists():
+            print(f"{module}: http://127.0.0.1:{port + above}", flush=True)
+            command = [sys.executable, "-m", "uvicorn", f"{module}:web", "--log-level", "warning"]
+            found.append(subprocess.Popen([*command, "--port", str(port + above)], cwd=folder))
+    return found
 
 
 if __name__ == "__main__":

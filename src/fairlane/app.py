@@ -3,7 +3,7 @@
 import asyncio
 import dataclasses
 import logging
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from types import TracebackType
@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, Self, TypedDict, TypeVar, Unpack
 from uuid import UUID
 
 from fairlane import config
-from fairlane.client import adapters
+from fairlane.client import adapters, defining
 from fairlane.client.emitting import Emission, Emitted
 from fairlane.client.producer import Producer, Send
 from fairlane.client.request import Request, all_refused, an_object, encoded
@@ -78,7 +78,7 @@ class Fairlane(Verbs, Tenants):
 
     @property
     def database_url(self) -> str:
-        """Where the jobs are; that of the embedded server if none is set, and it must be running."""
+        """Where the jobs are: what is set, or the embedded server, which must be running."""
         return self._url()
 
     # Tasks -----------------------------------------------------------------
@@ -227,6 +227,18 @@ class Fairlane(Verbs, Tenants):
                         row["tenant"],
                     )
         return defined
+
+    async def apply_definitions(
+        self, definitions: Sequence[Mapping[str, Any]]
+    ) -> dict[tuple[str, str], str]:
+        """Bring commands and HTTP calls to what is written here, all or none, in the words of a
+        file of definitions: which were created, changed, or the same."""
+        return await defining.apply_definitions(self._url(), definitions)
+
+    def apply_definitions_sync(
+        self, definitions: Sequence[Mapping[str, Any]]
+    ) -> dict[tuple[str, str], str]:
+        return self.wait(self.apply_definitions(definitions))
 
     # Enqueueing ------------------------------------------------------------
 

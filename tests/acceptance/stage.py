@@ -44,7 +44,7 @@ class Example:
         self._logs = logs
         self._programs: list[Program] = []
         self._workers: list[Program] = []
-        self._clients: list[httpx2.Client] = []
+        self._clients: dict[httpx2.Client, Program] = {}
 
     def run(self, *command: str, **environment: str) -> Program:
         log = self._logs / f"{len(self._programs)}-{Path(command[0]).name}.log"
@@ -78,11 +78,15 @@ class Example:
         """The example's own application, once it answers."""
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
-        self.run(sys.executable, "-m", "uvicorn", module, "--port", str(port), **environment)
+        command = [sys.executable, "-m", "uvicorn", module, "--port", str(port)]
         client = httpx2.Client(base_url=f"http://127.0.0.1:{port}", timeout=30)
-        self._clients.append(client)
+        self._clients[client] = self.run(*command, **environment)
         until(lambda: _answers(client), f"{module} answers")
         return client
+
+    def log_of(self, client: httpx2.Client) -> Path:
+        """What the application behind a client printed."""
+        return self._clients[client].log
 
     def ask(self, query: str, *values: Any) -> Any:
         """The first column of the first row."""
