@@ -14,6 +14,7 @@ as $$
     -- people: each takes the tenant, and refuses another's
     'cancel', 'retry', 'replay', 'resolve', 'ignore', 'explain', 'create_trigger', 'set_trigger',
     'delete_trigger', 'fire_now',
+    'preview_operation', 'create_operation', 'step_operation', 'stop_operation', 'resume_operation',
     -- operators
     'create_tenant', 'set_tenant', 'pause_tenant', 'resume_tenant', 'set_plan', 'set_queue',
     'pause_queue', 'resume_queue', 'define', 'apply_definitions', 'set_definition',
@@ -42,6 +43,7 @@ as $$
   select array['job', 'dead_letter', 'history', 'attempt', 'log_line', 'output', 'lane', 'share',
                'gate', 'arrival', 'audit', 'tenant', 'trigger', 'event', 'emission',
                'delivery', 'firing',
+               'operation',
                -- of the installation, and no tenant's secret
                'plan', 'queue', 'definition', 'setting', 'migration', 'repeatable']
 $$;
@@ -51,7 +53,7 @@ returns text[]
 language sql immutable
 as $$
   select array['jobs', 'dead_letters', 'attempts', 'workers', 'queues', 'tenants', 'lane_counts',
-               'tokens', 'triggers']
+               'tokens', 'triggers', 'operations']
 $$;
 
 -- Has a view show its reader's rows and not its owner's. Before PostgreSQL 15 a view always reads as
@@ -155,7 +157,8 @@ declare
   v_chores constant text[] := array[
     'housekeep', 'lead', 'tick', 'rescue', 'park_stuck', 'promote', 'sweep', 'make_partitions',
     'prune', 'prune_keys', 'create_first_token', 'dispatch', 'fire', 'dedupe', 'schedule',
-    'stop_scheduling', 'register_triggers', 'run_chore', 'prune_events'];
+    'stop_scheduling', 'register_triggers', 'run_chore', 'prune_events',
+    'due_operation', 'put_off_operation', 'fail_operation'];
   v_name    text;
   v_problem text;
 begin
