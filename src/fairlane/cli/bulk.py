@@ -1,5 +1,5 @@
-"""A verb for every pending dead letter that a filter finds: an operation of each tenant's, carried on
-by this command, or by whoever schedules."""
+"""A verb for every pending dead letter that a filter finds: an operation for each tenant, carried
+on by this command, or by whoever schedules."""
 
 import asyncio
 import sys
