@@ -150,6 +150,36 @@ begin
 end
 $$;
 
+-- What an application needs that enqueues and emits as a role of its own, for any tenant, by SQL or by
+-- the library: the library also defines its tasks and reads what payloads must be like.
+create or replace function fairlane.grant_producer()
+returns void
+language plpgsql
+as $$
+declare
+  v_name text;
+begin
+  begin
+    if to_regrole('fairlane_producer') is null then
+      create role fairlane_producer nologin;
+    end if;
+  exception
+    when duplicate_object or unique_violation then null;       -- another database's migration
+    when insufficient_privilege then return;                   -- docs/access.md says who makes it
+  end;
+  grant usage on schema fairlane to fairlane_producer;
+  grant select on fairlane.definition to fairlane_producer;
+  for v_name in
+    select oid::regprocedure
+      from pg_proc
+     where pronamespace = 'fairlane'::regnamespace
+       and proname in ('enqueue', 'enqueue_many', 'emit', 'emit_many', 'define', 'clock')
+  loop
+    execute format('grant execute on function %s to fairlane_producer', v_name);
+  end loop;
+end
+$$;
+
 do $$
 declare
   -- Called beside the verbs and in the same sessions. All run with one search path: a statement
@@ -184,6 +214,7 @@ begin
     perform fairlane.guard_view(v_name, current_setting('server_version_num')::int >= 150000);
   end loop;
 
+  perform fairlane.grant_producer();
   v_problem := fairlane.grant_access();
   if v_problem is not null then
     raise warning '%', v_problem;
