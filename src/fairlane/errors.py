@@ -185,6 +185,12 @@ class TriggerNotFound(FairlaneError):
     sqlstate = "LN113"
 
 
+class OperationNotFound(FairlaneError):
+    """No such operation, for whoever asked."""
+
+    sqlstate = "LN120"
+
+
 class TriggerInvalid(Faulty):
     """A trigger, or a file of them, is refused; nothing of it was stored."""
 

@@ -19,6 +19,11 @@ DEAD_LETTER = (
     *("progress", "errors", "last_error", "retry_of", "replays", "created_by", "notes"),
     *("settled_at", "settled_by"),
 )
+OPERATION = (
+    *("id", "tenant", "action", "filter", "note", "per_second", "state", "estimate", "at_least"),
+    *("matched", "done", "skipped", "failed", "failures", "error", "created_by", "created_at"),
+    *("updated_at", "ended_at"),
+)
 # What jobs and people say. The views leave out what the definition calls secret; what looks like a
 # secret is left out here.
 SPOKEN = ("payload", "progress", "errors", "last_error", "error")
@@ -31,6 +36,16 @@ def job(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def dead_letter(row: Mapping[str, Any]) -> dict[str, Any]:
     return _shown(row, DEAD_LETTER)
+
+
+def operation(row: Mapping[str, Any]) -> dict[str, Any]:
+    from fairlane.core.json import loads
+
+    shown = {name: row[name] for name in OPERATION}
+    for name in ("filter", "failures"):
+        if isinstance(shown[name], str):
+            shown[name] = loads(shown[name])
+    return shown
 
 
 def message(row: Mapping[str, Any], app_id: str) -> dict[str, Any]:

@@ -22,6 +22,7 @@ HOLDING = frozenset(
     {"job", "dead_letter", "history", "attempt", "log_line", "output", "lane", "gate", "arrival"}
     | {"audit", "tenant", "token", "jobs", "dead_letters", "attempts", "tenants", "tokens"}
     | {"trigger", "triggers", "event", "emission", "delivery", "firing"}
+    | {"operation", "operations"}
 )
 
 
@@ -80,6 +81,7 @@ async def an_estate(core: Core) -> Estate:
         made = await tokens.create(core.conn, Role.ADMIN, tenant=tenant, name=canary)
         estate.token[tenant] = made.id
         await some_triggers(core, tenant, canary)
+        await core.send(calls.create_operation(tenant, "retry", {"ids": []}, canary))
     for tenant in TENANTS:
         # Not swept and not dispatched any more: their arrivals and events stay.
         await core.send(calls.emit([{"tenant": tenant, "name": CANARIES[tenant]}]))

@@ -108,6 +108,9 @@ async def target(world: World, operation: Operation, tenant: str) -> str | None:
         return None
     if path.startswith("/dead-letters"):
         return await world.died(tenant, "a.task")
+    if path.startswith("/operations"):
+        made = await world.core.send(calls.create_operation(tenant, "cancel", {"ids": []}))
+        return str(made[0]["id"])
     if path.startswith("/tokens"):
         return (await tokens.create(world.core.conn, Role.VIEWER, tenant=tenant)).id
     if path.startswith("/triggers"):

@@ -1,24 +1,25 @@
-"""A verb for all that a filter finds, in steps: each call does one and says how far it came."""
+"""A verb for all that a filter finds: begun as an operation, and done at once where it is small."""
 
+import asyncio
 import time
-from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 from uuid import UUID
 
+import asyncpg
 from pydantic import BaseModel
 
+from fairlane import shapes
 from fairlane.access.principal import Principal
-from fairlane.api.listing import Found
-from fairlane.api.paging import Page
-from fairlane.api.problems import Problem, problem_of
+from fairlane.access.refusals import Busy, TookTooLong
+from fairlane.api.problems import Problem
 from fairlane.api.service import Service
-from fairlane.core.calls import Call
-from fairlane.core.connect import Connection, send
+from fairlane.core import calls
+from fairlane.core.connect import send
 from fairlane.errors import FairlaneError, Fault
+from fairlane.ids import parse_id
 
-STEP = 1000
-BUDGET = 10.0  # seconds that one call takes, at most
-TOLD = 100  # refusals that are listed
+BUDGET = 5.0  # seconds that one call takes, at most; whoever schedules does the rest
+NOT_NOW = (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError, Busy, TookTooLong)
 
 
 class Asked(Protocol):
@@ -26,49 +27,80 @@ class Asked(Protocol):
 
     action: Any
     filter: Any
+    all: bool
     dry_run: bool
-    cursor: UUID | None
+    per_second: float | None
 
 
-Find = Callable[[Connection, Page], Awaitable[Found]]
-
-
-async def in_steps(
-    here: Service, who: Principal, asked: Asked, find: Find, verb: Callable[[UUID], Call]
+async def carried_out(
+    here: Service, who: Principal, asked: Asked, note: str | None
 ) -> dict[str, Any]:
-    """Each one in its own transaction, with its own line in the audit: one that is refused holds
-    up no other."""
-    refuse_empty(asked.filter)
-    async with here.database.acting(who, within=here.limits.read_seconds) as connection:
-        cursor = None if asked.cursor is None else str(asked.cursor)
-        found = await find(connection, Page(limit=STEP, cursor=cursor))
-    ids = [row["id"] for row in found.rows]
-    answer: dict[str, Any] = {
-        "action": asked.action,
-        "dry_run": asked.dry_run,
-        "matched": len(ids),
-        "done": 0,
-        "refused": [],
-        "next_cursor": found.cursor,
-    }
+    assert who.tenant is not None
+    wanted = filter_of(asked.filter)
+    if not wanted and not asked.all:
+        fault = Fault("/filter", 'say which; an empty filter takes "all": true')
+        raise Problem(422, f"the request is invalid: {fault}", "invalid", [fault])
     if asked.dry_run:
-        return answer
+        call = calls.preview_operation(who.tenant, asked.action, wanted)
+        async with here.database.acting(who, within=here.limits.read_seconds) as connection:
+            [found] = await send(connection, call)
+        return shown(asked, found["matched"], found["at_least"], None)
+    call = calls.create_operation(who.tenant, asked.action, wanted, note, asked.per_second)
+    async with here.database.acting(who) as connection:
+        [row] = await send(connection, call)
+    operation = await driven(here, who, row["id"])
+    if operation["state"] == "done":
+        return shown(asked, operation["matched"], False, operation)
+    most = max(operation["estimate"], operation["matched"])
+    return shown(asked, most, operation["at_least"], operation)
+
+
+async def driven(here: Service, who: Principal, operation: UUID) -> dict[str, Any]:
+    """Steps until it has ended or the time is up; the operation as it is then."""
     deadline = time.monotonic() + BUDGET
-    for number, each in enumerate(ids, 1):
+    while True:
         try:
             async with here.database.acting(who) as connection:
-                await send(connection, verb(each))
-            answer["done"] += 1
-        except FairlaneError as error:
-            if len(answer["refused"]) < TOLD:
-                answer["refused"].append({"id": each, "detail": problem_of(error).detail})
-        if time.monotonic() > deadline and number < len(ids):
-            answer |= {"matched": number, "next_cursor": str(each)}
-            break
-    return answer
+                stepped = await send(connection, calls.step_operation(operation, None, who.tenant))
+        except NOT_NOW:
+            stepped = []
+        found = stepped or await _read(here, who, operation)
+        row = found[0]
+        # A step that another is taking, or whose time has not come, is not waited for long.
+        if row["state"] != "running" or row["per_second"] or time.monotonic() > deadline:
+            return shapes.operation(dict(row))
+        if not stepped:
+            await asyncio.sleep(0.02)
 
 
-def refuse_empty(wanted: BaseModel) -> None:
-    if not any(value is not None for value in wanted.model_dump().values()):
-        fault = Fault("/filter", "say which; an empty filter would be all of them")
-        raise Problem(422, f"the request is invalid: {fault}", "invalid", [fault])
+async def _read(here: Service, who: Principal, operation: UUID) -> list[Any]:
+    async with here.database.acting(who, within=here.limits.read_seconds) as connection:
+        return await send(connection, calls.operation(operation, who.tenant))
+
+
+def filter_of(wanted: BaseModel) -> dict[str, Any]:
+    """The filter as an operation keeps it: only what is set, an id in `q` among the ids."""
+    found = wanted.model_dump(mode="json", exclude_none=True)
+    if "q" in found:
+        try:
+            one = str(parse_id(found["q"]))
+        except FairlaneError:
+            return found
+        del found["q"]
+        found["ids"] = [one] if one in found.get("ids", [one]) else []
+    return found
+
+
+def shown(
+    asked: Asked, matched: int, at_least: bool, operation: dict[str, Any] | None
+) -> dict[str, Any]:
+    return {
+        "action": asked.action,
+        "dry_run": asked.dry_run,
+        "matched": matched,
+        "at_least": at_least,
+        "done": operation["done"] if operation else 0,
+        "refused": operation["failures"] if operation else [],
+        "operation": operation,
+        "next_cursor": None,
+    }

@@ -1,6 +1,5 @@
 """/dead-letters: what waits for a person, and what a person does about it."""
 
-from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -11,19 +10,18 @@ from starlette.responses import Response
 from fairlane import shapes
 from fairlane.access.principal import Principal
 from fairlane.api.answers import answer, page_of
-from fairlane.api.bulk import in_steps
+from fairlane.api.bulk import carried_out
 from fairlane.api.here import Here
 from fairlane.api.ids import JobId
 from fairlane.api.listing import Found
 from fairlane.api.models import (
-    BulkOut,
-    DeadBulkIn,
     DeadFilterIn,
     DeadLetterList,
     DeadLetterOut,
     NotesIn,
     ReplayIn,
 )
+from fairlane.api.operation_models import BulkOut, DeadBulkIn
 from fairlane.api.paging import Page, page
 from fairlane.api.permits import MayAdminister, MayRead
 from fairlane.api.problems import not_there
@@ -82,18 +80,9 @@ async def list_dead_letters(
 
 @router.post("/bulk", response_model=BulkOut, summary="Settle many dead letters")
 async def bulk(who: MayAdminister, here: Here, body: DeadBulkIn) -> Response:
-    """Those that wait and fit the filter, newest first, in steps: call again with `next_cursor`
-    until it is null. An empty filter is refused."""
-
-    async def find(connection: Connection, part: Page) -> Found:
-        return await found(connection, who, "pending", body.filter, part)
-
-    verbs: dict[str, Callable[[UUID], Call]] = {
-        "replay": lambda each: calls.replay(each, None, body.notes, who.tenant),
-        "resolve": lambda each: calls.resolve(each, body.notes, who.tenant),
-        "ignore": lambda each: calls.ignore(each, body.notes, who.tenant),
-    }
-    return answer(await in_steps(here, who, body, find, verbs[body.action]))
+    """Those that wait and fit the filter now, newest first, as an operation: what is not done when
+    this answers goes on by itself. An empty filter is refused, unless `all` is true."""
+    return answer(await carried_out(here, who, body, body.notes))
 
 
 @router.get("/{job_id}", response_model=DeadLetterOut, summary="Show a dead letter")

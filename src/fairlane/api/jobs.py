@@ -11,7 +11,7 @@ from fairlane.access.principal import Principal
 from fairlane.api import listing
 from fairlane.api.answers import answer, page_of, plain
 from fairlane.api.bodies import job_in, job_of, json_of
-from fairlane.api.bulk import in_steps
+from fairlane.api.bulk import carried_out
 from fairlane.api.correlating import CORRELATION
 from fairlane.api.documents import describes
 from fairlane.api.enqueuing import Answered
@@ -22,8 +22,6 @@ from fairlane.api.models import (
     AttemptList,
     BatchIn,
     BatchOut,
-    BulkIn,
-    BulkOut,
     CancelIn,
     EnqueuedOut,
     ExplanationOut,
@@ -35,6 +33,7 @@ from fairlane.api.models import (
     SummaryOut,
 )
 from fairlane.api.moments import Moment
+from fairlane.api.operation_models import BulkIn, BulkOut
 from fairlane.api.paging import Page, page
 from fairlane.api.permits import MayAdminister, MayRead, MayWrite
 from fairlane.api.problems import Problem, not_there, problem_of
@@ -80,9 +79,6 @@ async def job_filter(
         q=q,
     )
 
-
-# What `retry` of many means where no state is named.
-AGAIN = ("succeeded_with_errors", "failed", "canceled")
 
 JobFilter = Annotated[listing.Filter, Depends(job_filter)]
 Paged = Annotated[Page, Depends(page)]
@@ -186,23 +182,11 @@ async def summary(who: MayRead, here: Here) -> Response:
 
 @router.post("/bulk", response_model=BulkOut, summary="Cancel or retry many jobs")
 async def bulk(who: MayAdminister, here: Here, body: BulkIn) -> Response:
-    """Those that fit the filter, newest first, in steps: call again with `next_cursor` until it is
-    null. `cancel` takes jobs that wait or run, `retry` those that failed or were canceled, unless
-    the filter names other states. An empty filter is refused."""
-    states = listing.LIVE if body.action == "cancel" else AGAIN
-    fields = body.filter.model_dump()
-    fields["status"] = tuple(fields["status"] or states)
-    wanted = listing.Filter(**fields)
-
-    async def find(connection: Connection, part: Page) -> listing.Found:
-        return await listing.find(connection, who, wanted, part)
-
-    def verb(job_id: UUID) -> Call:
-        if body.action == "cancel":
-            return calls.cancel(job_id, body.reason, who.tenant)
-        return calls.retry(job_id, who.tenant)
-
-    return answer(await in_steps(here, who, body, find, verb))
+    """Those that fit the filter and are there now, newest first, as an operation: what is not done
+    when this answers goes on by itself. `cancel` takes jobs that wait or run, `retry` those that
+    failed, were canceled or succeeded with errors, or the ended states that the filter names. An
+    empty filter is refused, unless `all` is true."""
+    return answer(await carried_out(here, who, body, body.reason))
 
 
 @router.get("/{job_id}", response_model=JobOut, summary="Show a job")

@@ -389,62 +389,12 @@ class JobFilterIn(In):
     q: str | None = Field(None, min_length=1, max_length=512, pattern=PLAIN)
 
 
-class BulkIn(In):
-    model_config = ConfigDict(
-        strict=True,
-        extra="forbid",
-        json_schema_extra={
-            "examples": [
-                {"action": "cancel", "filter": {"definition_key": "a.task"}, "dry_run": True}
-            ]
-        },
-    )
-
-    action: Literal["cancel", "retry"]
-    filter: JobFilterIn
-    dry_run: bool = False
-    reason: Note | None = None
-    cursor: UUID | None = Field(None, strict=False, description="`next_cursor` of the step before.")
-
-
 class DeadFilterIn(In):
     queue: str | None = Field(None, min_length=1, max_length=200, pattern=PLAIN)
     definition_key: str | None = Field(None, min_length=1, max_length=200, pattern=PLAIN)
     reason: Literal["attempts", "lost", "stuck", "invalid"] | None = None
     died_after: Moment | None = None
     died_before: Moment | None = None
-
-
-class DeadBulkIn(In):
-    model_config = ConfigDict(
-        strict=True,
-        extra="forbid",
-        json_schema_extra={
-            "examples": [
-                {"action": "replay", "filter": {"definition_key": "a.task"}, "dry_run": True}
-            ]
-        },
-    )
-
-    action: Literal["replay", "resolve", "ignore"]
-    filter: DeadFilterIn
-    dry_run: bool = False
-    notes: Note | None = None
-    cursor: UUID | None = Field(None, strict=False, description="`next_cursor` of the step before.")
-
-
-class RefusedOut(Out):
-    id: UUID
-    detail: str
-
-
-class BulkOut(Out):
-    action: str
-    dry_run: bool
-    matched: int = Field(description="How many this step found.")
-    done: int
-    refused: list[RefusedOut]
-    next_cursor: str | None = Field(description="Where the next step goes on; null at the end.")
 
 
 # Definitions, tenants, plans, queues ----------------------------------------------

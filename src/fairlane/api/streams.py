@@ -27,7 +27,7 @@ RECHECK = 10.0  # seconds until a token is looked at again, where no word of its
 EVENTS: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "`state` (the job, without payload and errors), `phase`, `progress`, `log`, "
-        "`summary`, `gap`, `end`.",
+        "`summary`, `operation`, `gap`, `end`.",
         "content": {
             "text/event-stream": {
                 "schema": {"type": "string"},

@@ -7,6 +7,7 @@ from fairlane.api.following import Line, Seen, Stream, Told, event
 from fairlane.core.calls import Call
 from fairlane.core.connect import Connection, Record, send
 
+FOLLOWED_OPERATIONS = 50
 FOLLOWED = 500  # jobs of one tenant that are looked at
 LINES = 200  # of one job in one look; what is more comes with the next
 ALL_LINES = 1000
@@ -53,6 +54,16 @@ select coalesce(sum(scheduled), 0)::bigint as scheduled, coalesce(sum(queued), 0
        coalesce(sum(running), 0)::bigint as running
   from fairlane.lane_counts where tenant_id = $1
 """
+OPERATIONS = """
+select id, action, state, estimate, at_least, matched, done, skipped, failed, updated_at
+  from fairlane.operations
+ where id in ((select o.id from fairlane.operation o
+                where o.tenant_id = $1 and o.state = 'running' limit $2)
+              union
+              (select o.id from fairlane.operation o
+                where o.tenant_id = $1 order by o.id desc limit $2))
+ order by id
+"""
 NEWEST = "select id from fairlane.history where tenant_id = $1 order by id desc limit 1"
 
 
@@ -66,6 +77,7 @@ class Watch:
         self._lines: dict[UUID, int] = {}
         self._newest: UUID | None = None
         self._counts: Record | None = None
+        self._operations: dict[UUID, Record] = {}
 
     async def look(self, connection: Connection, streams: Sequence[Stream]) -> None:
         of_all = [stream for stream in streams if stream.job_id is None]
@@ -109,11 +121,25 @@ class Watch:
                 stream.tell([line.event])
         for stream in fresh if self._counts == counts else streams:
             stream.tell([summary])
+        await self._look_at_operations(connection, known, fresh)
         for stream in fresh:
             stream.is_primed = True
         self._counts = counts
         self._newest = max([job.id for job in jobs], default=self._newest)
         self._forget(ids)
+
+    async def _look_at_operations(
+        self, connection: Connection, known: Sequence[Stream], fresh: Sequence[Stream]
+    ) -> None:
+        """What has come farther, and to who is new here also what runs."""
+        rows = await send(connection, Call(OPERATIONS, (self.tenant_id, FOLLOWED_OPERATIONS)))
+        for row in rows:
+            said = event("operation", dict(row))
+            for stream in known if self._operations.get(row["id"]) != row else ():
+                stream.tell([said])
+            for stream in fresh if row["state"] == "running" else ():
+                stream.tell([said])
+        self._operations = {row["id"]: row for row in rows}
 
     def _note(self, job: Seen) -> None:
         self._told[job.id] = job.told

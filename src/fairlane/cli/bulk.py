@@ -1,83 +1,126 @@
-"""A verb for every pending dead letter that a filter finds, in bounded steps."""
+"""A verb for every pending dead letter that a filter finds: an operation for each tenant, carried
+on by this command, or by whoever schedules."""
 
+import asyncio
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
-from uuid import UUID
 
 import click
 
 from fairlane.cli.filters import check_names
 from fairlane.cli.render import print_json, print_table
 from fairlane.cli.session import Row, Session
-from fairlane.errors import FairlaneError
 
-STEP = 500
+STEP = 50
+DONE = {"replay": "replayed", "resolve": "resolved", "ignore": "ignored"}
 
-# What was there when the command began: a job that dies again meanwhile is not taken up again.
 FOUND = """
+select tenant, definition_key, count(*) as jobs
   from fairlane.dead_letters
  where status = 'pending'
    and ($1::text is null or tenant = $1)
    and ($2::text is null or definition_key = $2)
-   and died_at <= $3
+ group by 1, 2
+ order by 1, 2
 """
 
 
 async def settle_all(
-    db: Session,
-    done: str,
-    verb: Callable[[UUID], Any],
-    choice: Mapping[str, Any],
-    as_json: bool,
+    db: Session, action: str, notes: str | None, choice: Mapping[str, Any], as_json: bool
 ) -> int:
     await check_names(db, tenant=choice["tenant"], definition=choice["definition"])
-    filters = (choice["tenant"], choice["definition"], await db.now())
-    groups = await db.fetch(
-        f"select tenant, definition_key, count(*) as jobs {FOUND} group by 1, 2 order by 1, 2",
-        *filters,
-    )
+    groups = await db.fetch(FOUND, choice["tenant"], choice["definition"])
     matched = sum(group["jobs"] for group in groups)
     if choice["dry_run"]:
-        preview(groups, matched, done, as_json)
+        preview(groups, matched, DONE[action], as_json)
         return 0
     if not as_json and not choice["yes"] and matched and at_terminal():
-        preview(groups, matched, done, as_json)
+        preview(groups, matched, DONE[action], as_json)
         click.confirm("go on?", abort=True, err=True)
 
-    settled, refused = await in_steps(db, verb, filters)
+    operations = await begun(db, action, notes, groups, choice)
+    if not choice["wait"]:
+        return left_to_others(operations, matched, as_json)
+    ended = [await carried_on(db, operation) for operation in operations]
+    return told(ended, DONE[action], as_json)
+
+
+async def begun(
+    db: Session, action: str, notes: str | None, groups: list[Row], choice: Mapping[str, Any]
+) -> list[Row]:
+    """All of them or none: in one transaction."""
+    from fairlane.core import calls
+
+    wanted = {"definition_key": choice["definition"]} if choice["definition"] else {}
+    found = []
+    async with db.conn.transaction():
+        for tenant in dict.fromkeys(group["tenant"] for group in groups):
+            call = calls.create_operation(tenant, action, wanted, notes, choice["per_second"])
+            found += await db.change(call)
+    return found
+
+
+async def carried_on(db: Session, operation: Row) -> Row:
+    """Steps until it has ended; if this command dies, whoever schedules goes on with it."""
+    import asyncpg
+
+    from fairlane.core import calls
+
+    while True:
+        try:
+            stepped = await db.send(calls.step_operation(operation["id"], STEP))
+        except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):
+            stepped = []
+        [row] = stepped or await db.send(calls.operation(operation["id"]))
+        if row["state"] != "running":
+            return row
+        if not stepped:
+            await asyncio.sleep(0.1)  # another takes the step, or its time has not come
+
+
+def left_to_others(operations: list[Row], matched: int, as_json: bool) -> int:
+    from fairlane.cli.shapes import operation
+
     if as_json:
-        print_json({"matched": matched, "dry_run": False, "done": settled, "refused": refused})
+        shown = [operation(each) for each in operations]
+        print_json({"matched": matched, "dry_run": False, "operations": shown})
+        return 0
+    for each in operations:
+        click.echo(each["id"])
+    click.echo("the scheduler carries on; see: fairlane operations list", err=True)
+    return 0
+
+
+def told(ended: list[Row], done: str, as_json: bool) -> int:
+    refused = [failure for each in ended for failure in each["failures"]]
+    total = {name: sum(each[name] for each in ended) for name in ("matched", "done", "failed")}
+    if as_json:
+        print_json(
+            {
+                "matched": total["matched"],
+                "dry_run": False,
+                "done": total["done"],
+                "refused": refused,
+            }
+        )
     else:
-        click.echo(f"{settled} {done}")
+        click.echo(f"{total['done']} {done}")
         for refusal in refused:
             click.echo(f"fairlane: {refusal['detail']}", err=True)
-    return 1 if refused else 0
+        if total["failed"] > len(refused):
+            click.echo(f"fairlane: and {total['failed'] - len(refused)} more", err=True)
+    for each in ended:
+        if each["state"] != "done":
+            why = each["error"] or "somebody stopped it"
+            click.echo(f"fairlane: operation {each['id']} is {each['state']}: {why}", err=True)
+    whole = all(each["state"] == "done" for each in ended)
+    return 0 if whole and not total["failed"] else 1
 
 
 def at_terminal() -> bool:
     """Whether there is somebody to ask."""
     return sys.stdin.isatty()
-
-
-async def in_steps(
-    db: Session, verb: Callable[[UUID], Any], filters: tuple[Any, ...]
-) -> tuple[int, list[dict[str, Any]]]:
-    """Each dead letter in its own transaction: one that is refused holds up no other."""
-    settled = 0
-    refused: list[dict[str, Any]] = []
-    last = UUID(int=0)
-    while rows := await db.fetch(
-        f"select id {FOUND} and id > $4 order by id limit {STEP}", *filters, last
-    ):
-        for row in rows:
-            try:
-                await db.change(verb(row["id"]))
-                settled += 1
-            except FairlaneError as error:
-                refused.append({"id": row["id"], "detail": str(error)})
-        last = rows[-1]["id"]
-    return settled, refused
 
 
 def preview(groups: list[Row], matched: int, done: str, as_json: bool) -> None:

@@ -109,6 +109,17 @@ async def show(db: Session, /, job_id: UUID, as_json: bool) -> None:
 def one_or_all(command: params.F) -> params.F:
     """The arguments of a verb that takes one dead letter or all that a filter finds."""
     for decorate in (
+        click.option(
+            "--wait/--no-wait",
+            default=True,
+            help="With --all: until it is done (the default), or leave it to the scheduler.",
+        ),
+        click.option(
+            "--per-second",
+            type=click.FloatRange(0, 100_000, min_open=True),
+            metavar="N",
+            help="With --all: at most so many a second.",
+        ),
         click.option("--yes", is_flag=True, help="Do not ask."),
         click.option("--dry-run", is_flag=True, help="Only say which it would be."),
         click.option("--definition", metavar="KEY", help="With --all: only of this kind."),
@@ -149,8 +160,9 @@ async def replay(
         )
     return await settle(
         db,
-        "replayed",
+        "replay",
         lambda id_: calls.replay(id_, payload, notes, inputs_hash=inputs_hash),
+        notes,
         job_id,
         choice,
         as_json,
@@ -168,7 +180,7 @@ async def resolve(
     from fairlane.core import calls
 
     return await settle(
-        db, "resolved", lambda id_: calls.resolve(id_, notes), job_id, choice, as_json
+        db, "resolve", lambda id_: calls.resolve(id_, notes), notes, job_id, choice, as_json
     )
 
 
@@ -183,34 +195,36 @@ async def ignore(
     from fairlane.core import calls
 
     return await settle(
-        db, "ignored", lambda id_: calls.ignore(id_, notes), job_id, choice, as_json
+        db, "ignore", lambda id_: calls.ignore(id_, notes), notes, job_id, choice, as_json
     )
 
 
 async def settle(
     db: Session,
-    done: str,
+    action: str,
     verb: Callable[[UUID], Any],
+    notes: str | None,
     job_id: UUID | None,
     choice: Mapping[str, Any],
     as_json: bool,
 ) -> int:
     """Do the verb to one dead letter, or to all that the filter finds."""
+    from fairlane.cli.bulk import DONE, settle_all
+
     if (job_id is None) != choice["every"]:
         raise click.UsageError("give one ID, or --all with a filter", click.get_current_context())
     if job_id is None:
-        from fairlane.cli.bulk import settle_all
-
-        return await settle_all(db, done, verb, choice, as_json)
-    if choice["tenant"] or choice["definition"] or choice["dry_run"]:
+        return await settle_all(db, action, notes, choice, as_json)
+    if any(choice[name] for name in ("tenant", "definition", "dry_run", "per_second")):
         raise click.UsageError(
-            "--tenant, --definition and --dry-run go with --all", click.get_current_context()
+            "--tenant, --definition, --dry-run and --per-second go with --all",
+            click.get_current_context(),
         )
     await db.change(verb(job_id))
     if as_json:
         print_json(await the_letter(db, job_id))
     else:
-        click.echo(done)
+        click.echo(DONE[action])
     return 0
 
 

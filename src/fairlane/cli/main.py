@@ -23,6 +23,7 @@ COMMANDS = {
     "enqueue": "fairlane.cli.enqueue:enqueue",
     "jobs": "fairlane.cli.job_logs:jobs",
     "dead": "fairlane.cli.dead:dead",
+    "operations": "fairlane.cli.operations:operations",
     "tenants": "fairlane.cli.tenants:tenants",
     "plans": "fairlane.cli.plans:plans",
     "queues": "fairlane.cli.queues:queues",

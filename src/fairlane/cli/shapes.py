@@ -6,8 +6,18 @@ from fairlane.shapes import (
     definition,
     job,
     message,
+    operation,
     page,
     without_secrets,
 )
 
-__all__ = ["SPOKEN", "dead_letter", "definition", "job", "message", "page", "without_secrets"]
+__all__ = [
+    "SPOKEN",
+    "dead_letter",
+    "definition",
+    "job",
+    "message",
+    "operation",
+    "page",
+    "without_secrets",
+]

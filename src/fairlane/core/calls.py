@@ -292,3 +292,56 @@ def fire_now(trigger: UUID, job: Mapping[str, Any], tenant: str | None = None) -
     return Call(
         "select * from fairlane.fire_now($1, $2::text::jsonb, $3)", (trigger, dumps(job), tenant)
     )
+
+
+def preview_operation(tenant: str, action: str, wanted: Mapping[str, Any]) -> Call:
+    return Call(
+        "select * from fairlane.preview_operation($1, $2, $3::text::jsonb)",
+        (tenant, action, dumps(wanted)),
+    )
+
+
+def create_operation(
+    tenant: str,
+    action: str,
+    wanted: Mapping[str, Any],
+    note: str | None = None,
+    per_second: float | None = None,
+) -> Call:
+    return Call(
+        "select * from fairlane.create_operation($1, $2, $3::text::jsonb, $4, $5)",
+        (tenant, action, dumps(wanted), note, per_second),
+    )
+
+
+def step_operation(
+    operation: UUID | None = None, most: int | None = None, tenant: str | None = None
+) -> Call:
+    return Call("select * from fairlane.step_operation($1, $2, $3)", (operation, most, tenant))
+
+
+def stop_operation(operation: UUID, tenant: str | None = None) -> Call:
+    return Call("select * from fairlane.stop_operation($1, $2)", (operation, tenant))
+
+
+def resume_operation(operation: UUID, tenant: str | None = None) -> Call:
+    return Call("select * from fairlane.resume_operation($1, $2)", (operation, tenant))
+
+
+def due_operation() -> Call:
+    return Call("select fairlane.due_operation()")
+
+
+def put_off_operation(operation: UUID) -> Call:
+    return Call("select fairlane.put_off_operation($1)", (operation,))
+
+
+def fail_operation(operation: UUID, error: str) -> Call:
+    return Call("select fairlane.fail_operation($1, $2)", (operation, error))
+
+
+def operation(operation: UUID, tenant: str | None = None) -> Call:
+    return Call(
+        "select * from fairlane.operations where id = $1 and ($2::text is null or tenant = $2)",
+        (operation, tenant),
+    )

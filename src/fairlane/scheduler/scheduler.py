@@ -13,6 +13,7 @@ from fairlane.core.connect import is_pooled, send
 from fairlane.core.listen import listen
 from fairlane.scheduler.dispatcher import BATCH, Dispatcher
 from fairlane.scheduler.firer import Firer
+from fairlane.scheduler.operations import Operations
 from fairlane.worker.patience import Patience
 
 log = logging.getLogger("fairlane.scheduler")
@@ -23,7 +24,7 @@ CHANNEL = "fairlane_events"
 
 
 class Scheduler:
-    """Tries to lead; while it does, dispatches events and fires schedules."""
+    """Tries to lead; while it does, dispatches events, fires schedules, carries on operations."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -33,6 +34,7 @@ class Scheduler:
         self._rung = asyncio.Event()
         self._dispatcher = Dispatcher()
         self._firer = Firer()
+        self._operations = Operations(lambda: self.leads)
         self._wait = EVERY
         self._second: connect.Connection | None = None
 
@@ -42,7 +44,10 @@ class Scheduler:
         self._rung.set()
 
     async def run(self) -> None:
-        listening = asyncio.create_task(self._listen())
+        beside = [
+            asyncio.create_task(self._listen()),
+            asyncio.create_task(self._operations.run(self.url)),
+        ]
         patience = Patience()
         try:
             while not self._stopping.is_set():
@@ -56,8 +61,9 @@ class Scheduler:
                     self.leads = False
                     await patience.wait()
         finally:
-            listening.cancel()
-            await asyncio.wait([listening])
+            for task in beside:
+                task.cancel()
+            await asyncio.wait(beside)
 
     async def _connected(self, patience: Patience) -> None:
         async with (
@@ -132,3 +138,4 @@ class Scheduler:
 
     def _on_event(self, _: str) -> None:
         self._rung.set()
+        self._operations.rung.set()

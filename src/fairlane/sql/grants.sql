@@ -14,6 +14,7 @@ as $$
     -- people: each takes the tenant, and refuses another's
     'cancel', 'retry', 'replay', 'resolve', 'ignore', 'explain', 'create_trigger', 'set_trigger',
     'delete_trigger', 'fire_now',
+    'preview_operation', 'create_operation', 'step_operation', 'stop_operation', 'resume_operation',
     -- operators
     'create_tenant', 'set_tenant', 'pause_tenant', 'resume_tenant', 'set_plan', 'set_queue',
     'pause_queue', 'resume_queue', 'define', 'apply_definitions', 'set_definition',
@@ -42,6 +43,7 @@ as $$
   select array['job', 'dead_letter', 'history', 'attempt', 'log_line', 'output', 'lane', 'share',
                'gate', 'arrival', 'audit', 'tenant', 'trigger', 'event', 'emission',
                'delivery', 'firing',
+               'operation',
                -- of the installation, and no tenant's secret
                'plan', 'queue', 'definition', 'setting', 'migration', 'repeatable']
 $$;
@@ -51,7 +53,7 @@ returns text[]
 language sql immutable
 as $$
   select array['jobs', 'dead_letters', 'attempts', 'workers', 'queues', 'tenants', 'lane_counts',
-               'tokens', 'triggers']
+               'tokens', 'triggers', 'operations']
 $$;
 
 -- Has a view show its reader's rows and not its owner's. Before PostgreSQL 15 a view always reads as
@@ -148,6 +150,36 @@ begin
 end
 $$;
 
+-- What an application needs that enqueues and emits as a role of its own, for any tenant, by SQL or by
+-- the library: the library also defines its tasks and reads what payloads must be like.
+create or replace function fairlane.grant_producer()
+returns void
+language plpgsql
+as $$
+declare
+  v_name text;
+begin
+  begin
+    if to_regrole('fairlane_producer') is null then
+      create role fairlane_producer nologin;
+    end if;
+  exception
+    when duplicate_object or unique_violation then null;       -- another database's migration
+    when insufficient_privilege then return;                   -- docs/access.md says who makes it
+  end;
+  grant usage on schema fairlane to fairlane_producer;
+  grant select on fairlane.definition to fairlane_producer;
+  for v_name in
+    select oid::regprocedure
+      from pg_proc
+     where pronamespace = 'fairlane'::regnamespace
+       and proname in ('enqueue', 'enqueue_many', 'emit', 'emit_many', 'define', 'clock')
+  loop
+    execute format('grant execute on function %s to fairlane_producer', v_name);
+  end loop;
+end
+$$;
+
 do $$
 declare
   -- Called beside the verbs and in the same sessions. All run with one search path: a statement
@@ -155,7 +187,8 @@ declare
   v_chores constant text[] := array[
     'housekeep', 'lead', 'tick', 'rescue', 'park_stuck', 'promote', 'sweep', 'make_partitions',
     'prune', 'prune_keys', 'create_first_token', 'dispatch', 'fire', 'dedupe', 'schedule',
-    'stop_scheduling', 'register_triggers', 'run_chore', 'prune_events'];
+    'stop_scheduling', 'register_triggers', 'run_chore', 'prune_events',
+    'due_operation', 'put_off_operation', 'fail_operation'];
   v_name    text;
   v_problem text;
 begin
@@ -181,6 +214,7 @@ begin
     perform fairlane.guard_view(v_name, current_setting('server_version_num')::int >= 150000);
   end loop;
 
+  perform fairlane.grant_producer();
   v_problem := fairlane.grant_access();
   if v_problem is not null then
     raise warning '%', v_problem;

@@ -68,6 +68,7 @@ begin
   delete from fairlane.log_line where logged_at < v_oldest;
   delete from fairlane.output where written_at < v_oldest;
   delete from fairlane.dead_letter where status <> 'pending' and settled_at < v_oldest;
+  delete from fairlane.operation where ended_at < v_oldest;
   delete from fairlane.worker w
    where state in ('stopped', 'lost')
      and stopped_at < fairlane.clock() - interval '1 day'

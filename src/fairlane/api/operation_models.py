@@ -1,0 +1,109 @@
+"""What bulk calls take, and what is told of operations."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+from uuid import UUID
+
+from pydantic import ConfigDict, Field
+
+from fairlane.api.models import DeadFilterIn, Document, In, JobFilterIn, Note, Out
+
+Ids = Annotated[
+    list[Annotated[UUID, Field(strict=False)]] | None,
+    Field(max_length=1000, description="Only these."),
+]
+All = Annotated[bool, Field(description="All there are: an empty filter is meant.")]
+PerSecond = Annotated[
+    float | None, Field(gt=0, le=100_000, strict=False, description="At most so many a second.")
+]
+
+
+class JobsIn(JobFilterIn):
+    ids: Ids = None
+
+
+class DeadLettersIn(DeadFilterIn):
+    ids: Ids = None
+
+
+class BulkIn(In):
+    model_config = ConfigDict(
+        strict=True,
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {"action": "cancel", "filter": {"definition_key": "a.task"}, "dry_run": True}
+            ]
+        },
+    )
+
+    action: Literal["cancel", "retry"]
+    filter: JobsIn
+    all: All = False
+    dry_run: bool = False
+    reason: Note | None = None
+    per_second: PerSecond = None
+
+
+class DeadBulkIn(In):
+    model_config = ConfigDict(
+        strict=True,
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {"action": "replay", "filter": {"definition_key": "a.task"}, "dry_run": True}
+            ]
+        },
+    )
+
+    action: Literal["replay", "resolve", "ignore"]
+    filter: DeadLettersIn
+    all: All = False
+    dry_run: bool = False
+    notes: Note | None = None
+    per_second: PerSecond = None
+
+
+class RefusedOut(Out):
+    id: UUID
+    detail: str
+
+
+class OperationOut(Out):
+    id: UUID
+    tenant: str
+    action: Literal["cancel", "retry", "replay", "resolve", "ignore"]
+    filter: Document
+    note: str | None
+    per_second: float | None
+    state: Literal["running", "stopped", "done", "failed"]
+    estimate: int = Field(description="How many fitted when it began, counted up to 10,000.")
+    at_least: bool = Field(description="There may have been more than `estimate`.")
+    matched: int = Field(description="How many have had their turn: done, skipped or failed.")
+    done: int
+    skipped: int = Field(description="Had moved on before their turn.")
+    failed: int = Field(description="The verb refused.")
+    failures: list[RefusedOut] = Field(description="The first 100 of them, with reasons.")
+    error: str | None = Field(description="Why it failed as a whole.")
+    created_by: str
+    created_at: datetime
+    updated_at: datetime
+    ended_at: datetime | None
+
+
+class OperationList(Out):
+    items: list[OperationOut]
+    next_cursor: str | None
+
+
+class BulkOut(Out):
+    action: str
+    dry_run: bool
+    matched: int = Field(description="How many it is for.")
+    at_least: bool = Field(description="There may be more than `matched`.")
+    done: int = Field(description="How many are done by now.")
+    refused: list[RefusedOut] = Field(description="The first 100, with reasons.")
+    operation: OperationOut | None = Field(
+        description="Where to see how it goes on; null for a dry run."
+    )
+    next_cursor: str | None = Field(description="Always null: an operation goes on by itself.")
