@@ -17,6 +17,7 @@ from fairlane.core.connect import connected
 from fairlane.database import database
 from fairlane.errors import ConfigError, FairlaneError
 from fairlane.executors.tree import follow_parent
+from fairlane.observe import exporting
 from fairlane.worker.supervisor import PARENT, supervise
 from fairlane.worker.worker import Worker
 
@@ -38,6 +39,7 @@ def run(app_path: str | None, queues: dict[str, int], processes: int, settings: 
         follow_parent(signal.SIGTERM, int(parent))
     with database(settings, start=False) as url:
         app = load_app(app_path) if app_path else Fairlane(url, settings=settings)
+        exporting.start("fairlane-worker")  # unless the app has its own
         return uvloop.run(_work(app, url, queues, settings))
 
 
@@ -57,6 +59,7 @@ async def _work(app: Fairlane, url: str, queues: dict[str, int], settings: Setti
     if worker.left_running:
         # Its job has gone back to its lane. What cannot be stopped must not outlive that.
         log.error("%d calls did not stop; the process ends with them", worker.left_running)
+        exporting.flush()
         logging.shutdown()
         os._exit(0)
     return 0

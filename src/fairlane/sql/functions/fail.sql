@@ -248,14 +248,14 @@ begin
     (id, tenant_id, definition_id, queue, reason, priority, payload, scheduled_for, created_at,
      queued_at, started_at, died_at, attempt, forgiven, lost, max_attempts, worker_id, source,
      source_ref, dedupe_key, concurrency_key, correlation_id, inputs_hash, retry_of, replays,
-     created_by, phase, progress, errors, last_error)
+     created_by, phase, progress, errors, last_error, trace)
   values
     (held.id, held.tenant_id, held.definition_id, held.queue, bury.reason, held.priority, held.payload,
      held.scheduled_for, held.created_at, held.queued_at, held.started_at, v_now, held.attempt,
      held.forgiven, held.lost, held.max_attempts, held.worker_id, held.source, held.source_ref,
      held.dedupe_key, held.concurrency_key, held.correlation_id, held.inputs_hash, held.retry_of,
      held.replays, held.created_by, held.phase, held.progress, held.errors,
-     coalesce(bury.error, held.last_error))
+     coalesce(bury.error, held.last_error), held.trace)
   on conflict (id) do update            -- it was replayed and died again; notes are kept
      set status = 'pending', reason = excluded.reason, payload = excluded.payload,
          inputs_hash = excluded.inputs_hash, dedupe_key = excluded.dedupe_key,

@@ -40,7 +40,7 @@ begin
     (id, tenant_id, lane_id, definition_id, queue, status, priority, payload, scheduled_for,
      created_at, queued_at, attempt, forgiven, lost, max_attempts, source, source_ref, dedupe_key,
      concurrency_key, correlation_id, inputs_hash, retry_of, replays, created_by, last_error,
-     reuse)
+     reuse, trace)
   values
     (v_dead.id, v_dead.tenant_id, v_lane, v_dead.definition_id, v_dead.queue, 'queued',
      v_dead.priority, v_payload, v_now, v_dead.created_at, v_now,
@@ -48,7 +48,8 @@ begin
      v_key, v_dead.concurrency_key, v_dead.correlation_id,
      case when replay.payload is null then v_dead.inputs_hash else replay.inputs_hash end,
      v_dead.retry_of,
-     v_dead.replays + 1, v_dead.created_by, v_dead.last_error, v_definition.reuse)
+     v_dead.replays + 1, v_dead.created_by, v_dead.last_error, v_definition.reuse,
+     v_dead.trace)
   on conflict (tenant_id, dedupe_key) where dedupe_key is not null do nothing
   returning id into v_live;
   if v_live is null then
@@ -167,6 +168,7 @@ begin
            'correlation_id', v_old.correlation_id, 'max_attempts', v_old.max_attempts,
            'source', v_old.source, 'source_ref', v_old.source_ref,
            'created_by', fairlane.actor(), 'retry_of', v_old.id,
+           'trace', v_old.trace,
            'reuse', false)));        -- to run it again is the point
   perform fairlane.note_change('job.retry', v_old.tenant_id, v_old.id::text,
                                jsonb_build_object('new_job', v_new));

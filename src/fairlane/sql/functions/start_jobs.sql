@@ -6,7 +6,8 @@ returns table (
   definition_id uuid, definition_key text, version text, payload jsonb,
   correlation_id text, timeout_seconds int, started_at timestamptz,
   revision int,               -- of the definition: whoever keeps it in memory sees that it changed
-  inputs_hash text, reuse boolean
+  inputs_hash text, reuse boolean,
+  trace text, last_trace text -- of who enqueued it; of the attempt before, if that failed
 )
 language plpgsql
 as $$
@@ -54,7 +55,8 @@ begin
        and c.is_active
        and not c.misplaced
     returning j.id, j.attempt, j.forgiven, j.max_attempts, j.tenant_id, j.definition_id, j.priority,
-              j.payload, j.correlation_id, j.started_at, j.inputs_hash, j.reuse,
+              j.payload, j.correlation_id, j.started_at, j.inputs_hash, j.reuse, j.trace,
+              case when j.last_error is not null then j.last_error ->> 'trace' end as last_trace,
               c.nth, c.place, c.take, c.tenant, c.key, c.version, c.revision, c.timeout_seconds
   ), by_lane as (
     select nth, count(*)::int as n, max(priority) as priority,
@@ -120,7 +122,8 @@ begin
          version,
          -- A large payload is fetched on its own: while a result is being sent, locks are held.
          case when pg_column_size(payload) <= 4096 then payload end,
-         correlation_id, timeout_seconds, started_at, revision, inputs_hash, reuse
+         correlation_id, timeout_seconds, started_at, revision, inputs_hash, reuse, trace,
+         last_trace
     from started
    order by nth, place;
 end
