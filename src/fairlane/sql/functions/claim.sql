@@ -15,6 +15,7 @@ returns table (
   correlation_id text, timeout_seconds int, started_at timestamptz,
   revision int,               -- of the definition: whoever keeps it in memory sees that it changed
   inputs_hash text, reuse boolean,
+  waited real,                -- seconds since it was due
   trace text, last_trace text -- of who enqueued it; of the attempt before, if that failed
 )
 language plpgsql
@@ -79,7 +80,7 @@ returns table (
   queue text, job_id uuid, attempt int, counted int, max_attempts int, tenant_id uuid, tenant text,
   definition_id uuid, definition_key text, version text, payload jsonb, correlation_id text,
   timeout_seconds int, started_at timestamptz, revision int, inputs_hash text, reuse boolean,
-  trace text, last_trace text
+  waited real, trace text, last_trace text
 )
 language plpgsql
 as $$

@@ -132,6 +132,13 @@ begin
          settled_at = settle_dead_letter.now,
          settled_by = fairlane.actor()
    where id = dead.id;
+  -- Told to the share as arrivals are: who settles a dead letter waits for nobody. Any lane of the
+  -- share will do.
+  insert into fairlane.arrival (lane_id, queue, tenant_id, queued, scheduled, tally)
+  values (fairlane.id_of('lane', dead.queue, dead.tenant_id::text, null, null), dead.queue,
+          dead.tenant_id, 0, 0,
+          case settle_dead_letter.status when 'retried' then 'replayed'
+                                         else settle_dead_letter.status end);
   perform fairlane.note_change('dead_letter.' || settle_dead_letter.status, dead.tenant_id,
                                dead.id::text,
                                jsonb_build_object('notes', settle_dead_letter.notes));
