@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 _USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 _OURS = frozenset({"fields", "fairlane_attempt", "fairlane_worker", "fairlane_request"})
 
+# JSON may hold them as they are; some who read lines end one there.
+_LINE_ENDS = {ord(char): f"\\u{ord(char):04x}" for char in "\x85\u2028\u2029"}
+
 
 class ConsoleLines(logging.Formatter):
     def __init__(self) -> None:
@@ -71,12 +74,15 @@ def _dumped(line: dict[str, Any], redactor: "Redactor") -> str:
     from fairlane.core.json import dumps
 
     try:
-        return dumps(redactor.value(line))
+        text = dumps(redactor.value(line))
     except Exception:
         # Otherwise logging would complain on stderr and quote the line as it was.
         at = line.pop("at")
         texts = {name: _text(value) for name, value in line.items()}
-        return dumps({"at": at, **redactor.value(texts)})
+        if "fields" in line:
+            texts["fields"] = {str(name): _text(value) for name, value in line["fields"].items()}
+        text = dumps({"at": at, **redactor.value(texts)})
+    return text if text.isascii() else text.translate(_LINE_ENDS)
 
 
 def _named(record: logging.LogRecord) -> dict[str, Any]:
