@@ -15,6 +15,8 @@ from support.workers import Fleet, Process, until
 
 APP = "observe.tasks:app"
 SECRET = "correct-horse-battery"
+DEEP: list[Any] = []
+DEEP.append(DEEP)
 
 
 def parsed(text: str) -> list[dict[str, Any]]:
@@ -111,10 +113,9 @@ def test_a_server_tells_each_request(database: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "extra", [{}, {"fields": {"deep": (deep := [])}}, {"odd": object()}, {"n": float("nan")}]
+    "extra", [{}, {"fields": {"deep": DEEP}}, {"odd": object()}, {"n": float("nan")}]
 )
 def test_a_line_is_one_object_whatever_comes_with_it(extra: dict[str, Any]) -> None:
-    deep.append(deep)
     record = logging.makeLogRecord(
         {"msg": "a\r\nb \udcff", "levelname": "INFO", "name": "x", **extra}
     )

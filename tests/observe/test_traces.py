@@ -30,7 +30,7 @@ PRODUCER, CONSUMER, ERROR = 4, 5, 2
 SECRET = "correct-horse-battery"
 
 
-def traced(spans: Collector) -> dict[str, str]:
+def traced(spans: Collector) -> dict[str, Any]:
     return {"OTEL_EXPORTER_OTLP_ENDPOINT": spans.url, "OTEL_BSP_SCHEDULE_DELAY": "100"}
 
 
@@ -203,14 +203,12 @@ def test_where_traces_are_off_a_trace_is_passed_on_and_nothing_is_imported(fleet
     assert fleet.ask(again) == f"{PARENT} vendor=1"
 
 
-@pytest.mark.parametrize("on", [False, True])
-def test_a_call_of_the_api_passes_its_trace_on(
-    database: str, tmp_path: Path, spans: Collector, on: bool
+def test_a_call_of_the_api_goes_on_in_the_trace_it_came_with(
+    database: str, tmp_path: Path, spans: Collector
 ) -> None:
-    environment = traced(spans) if on else {}
     with (
         psycopg.connect(database, autocommit=True) as db,
-        server(database, tmp_path, **environment) as (process, address, token),
+        server(database, tmp_path, **traced(spans)) as (process, address, token),
     ):
         db.execute("select fairlane.create_tenant('acme', 'pro')")
         db.execute("select fairlane.define(%s)", [Jsonb([{"key": "mail"}])])
@@ -218,23 +216,18 @@ def test_a_call_of_the_api_passes_its_trace_on(
         with httpx2.Client(base_url=f"{address}/api/v1", headers=headers, timeout=20) as http:
             body = {"definition_key": "mail"}
             sent = http.post("/jobs", json=body, headers={"traceparent": PARENT}).json()
-            listed = http.get("/jobs").json()["items"]
-            again = http.get(f"/jobs/{sent['id']}").json()
-            wrong = http.post("/jobs", json=body, headers={"traceparent": "00-0-0-00"}).json()
-        assert sent["trace_id"] == again["trace_id"] == listed[0]["trace_id"] == TRACE
+            batch = http.post("/jobs/batch", json={"jobs": [body, body, {}]}).json()["items"]
         row = db.execute("select trace from fairlane.jobs where id = %s", [sent["id"]]).fetchone()
         assert row is not None
         assert process.stop() == 0
 
-    if on:
-        (span,) = spans.until(1, Of(sent["id"]))
-        assert (span.name, span.trace_id) == ("send default", TRACE)
-        assert row[0].startswith(f"00-{TRACE}-{span.span_id}-")
-        assert span.resource["service.name"] == "fairlane-server"
-        assert wrong["trace_id"] not in (None, TRACE)
-    else:
-        assert row[0] == PARENT
-        assert wrong["trace_id"] is None
+    (span,) = spans.until(1, Of(sent["id"]))
+    assert (span.name, span.trace_id) == ("send default", TRACE)
+    assert row[0].startswith(f"00-{TRACE}-{span.span_id}-")
+    assert span.resource["service.name"] == "fairlane-server"
+    (many,) = spans.until(1, lambda span: span.attributes.get("messaging.batch.message_count") == 2)
+    assert [item["status"] for item in batch] == [202, 202, 422]
+    assert {item["job"]["trace_id"] for item in batch[:2]} == {many.trace_id}
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,8 @@ select q.name, q.queued as due, q.scheduled, q.running, q.worker_slots as slots,
   from fairlane.queues q
   left join (
          select queue, sum(started) as started,
-                sum(succeeded + succeeded_with_errors + failed + canceled + dead_letter) as finished,
+                sum(succeeded + succeeded_with_errors + failed + canceled
+                    + dead_letter) as finished,
                 sum(failed + retried + dead_letter) as failed
            from fairlane.share
           group by queue) s on s.queue = q.name

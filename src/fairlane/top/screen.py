@@ -1,5 +1,5 @@
-"""A page that fills the terminal until somebody leaves it. Plain ANSI: what every terminal since the
-VT100 knows, and the alternate screen, which those that do not know it pass over."""
+"""A page that fills the terminal until somebody leaves it. Plain ANSI: what every terminal since
+the VT100 knows, and the alternate screen, which those that do not know it pass over."""
 
 import asyncio
 import os
@@ -63,7 +63,7 @@ class Screen:
             f"{BOLD}{line}{PLAIN}{END_OF_LINE}" if _is_head(number, line) else line + END_OF_LINE
             for number, line in enumerate(lines)
         ]
-        self._write(HOME + "\r\n".join(shown) + BELOW)
+        self._write(HOME + "\n".join(shown) + BELOW)
 
     def _read(self) -> None:
         try:
