@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -134,3 +135,21 @@ def test_the_scheduler_speaks_in_lines_too(database: str, tmp_path: Path) -> Non
     finally:
         process.kill()
     assert {line["logger"] for line in lines_of(process)} >= {"fairlane.scheduler"}
+
+
+def test_the_example_of_the_page_says_what_the_page_shows(fleet: Fleet) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "observing.md").read_text()
+    (code,) = re.findall(r"^```python\n# shop.py\n(.*?)^```$", page, re.M | re.S)
+    (shown,) = re.findall(r"^```json\n(.*?)^```$", page, re.M | re.S)
+    (fleet.folder / "shop.py").write_text(code)
+    worker = fleet.worker(app="shop:app", FAIRLANE_LOG_FORMAT="json")
+    job = fleet.enqueue("orders.ship", '{"order": 7}', correlation_id="order-7")
+    fleet.until_status(job, "succeeded")
+    assert worker.stop() == 0
+    (line,) = [line for line in lines_of(worker) if line["logger"] == "shop.orders"]
+    assert line.pop("fields") == {"order": 7}
+    assert line | {"at": "", "job_id": "", "worker": ""} == json.loads(shown) | {
+        "at": "",
+        "job_id": "",
+        "worker": "",
+    }
