@@ -9,8 +9,8 @@ import pytest
 from fairlane.cli import render
 from fairlane.cli.logs import log_to_stderr
 from fairlane.config import Settings
-from fairlane.observe.about import Named, about
 from fairlane.core import json
+from fairlane.observe.about import Named, about
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 
