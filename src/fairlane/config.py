@@ -33,7 +33,15 @@ class Settings:
     oidc_tenant_claim: str = "tenant"
     oidc_role_claim: str = "role"
     oidc_roles: Mapping[str, str] = field(default_factory=dict)
+    # Where a trace is looked at, with {trace_id} in it. See docs/observing.md.
+    trace_url: str | None = None
     sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+
+    def trace_link(self, trace_id: str | None) -> str | None:
+        """Where that trace is looked at, if anywhere."""
+        if self.trace_url is None or trace_id is None:
+            return None
+        return self.trace_url.replace("{trace_id}", trace_id)
 
 
 def load(environ: Mapping[str, str] | None = None, directory: Path | None = None) -> Settings:
@@ -114,6 +122,16 @@ def _web_url(name: str, value: Any) -> str:
     return text
 
 
+def _trace_url(name: str, value: Any) -> str:
+    text = _text(name, value)
+    parts = urlsplit(text)
+    # It becomes a link on pages: nothing that a browser would run.
+    if parts.scheme not in ("http", "https") or not parts.hostname or "{trace_id}" not in text:
+        expected = "a URL like https://traces.example.com/trace/{trace_id}"
+        raise ConfigError(name, expected, got=repr(value))
+    return text
+
+
 def _roles(name: str, value: Any) -> dict[str, str]:
     """{"theirs": "ours"}, or the same as text: staff=admin,everyone=viewer."""
     known = ("viewer", "member", "admin", "operator", "worker")
@@ -188,4 +206,5 @@ _SETTINGS = {
     "oidc_tenant_claim": _Setting(_text, ("FAIRLANE_OIDC_TENANT_CLAIM",)),
     "oidc_role_claim": _Setting(_text, ("FAIRLANE_OIDC_ROLE_CLAIM",)),
     "oidc_roles": _Setting(_roles, ("FAIRLANE_OIDC_ROLES",)),
+    "trace_url": _Setting(_trace_url, ("FAIRLANE_TRACE_URL",)),
 }

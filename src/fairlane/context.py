@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 from uuid import UUID
 
+from fairlane.observe.about import Attempted, Named, about
 from fairlane.redact import SPEAKING
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ class JobContext:
 
     __slots__ = (
         "_acquire",
+        "_named",
         "_scrub",
         "_sink",
         "attempt",
@@ -97,6 +99,7 @@ class JobContext:
         acquire: "Acquire | None" = None,
         sink: Sink | None = None,
         scrub: "Callable[[], Redactor] | None" = None,
+        named: Attempted | None = None,
     ) -> None:
         self.tenant = tenant
         self.tenant_id = tenant_id
@@ -108,6 +111,7 @@ class JobContext:
         self.canceled = Flag()
         self._acquire = acquire
         self._sink = sink
+        self._named = named
         self._scrub = scrub  # makes what takes this job's secrets out of a line
 
     @classmethod
@@ -129,6 +133,7 @@ class JobContext:
             acquire=acquire,
             sink=sink,
             scrub=scrub,
+            named=attempt,
         )
 
     def log(self, message: str, *, level: str = "info", **fields: Any) -> None:
@@ -143,16 +148,13 @@ class JobContext:
                 number,
                 "%s",
                 message,
-                extra={
-                    "job_id": str(self.job_id),
-                    "tenant": self.tenant,
-                    "attempt": self.attempt,
-                    "correlation_id": self.correlation_id,
-                    "fields": fields,
-                },
+                extra={**about(self._named or self._itself()), "fields": fields},
             )
         finally:
             SPEAKING.reset(before)
+
+    def _itself(self) -> Attempted:
+        return Named(self.job_id, self.tenant, "", self.attempt, self.correlation_id)
 
     def phase(self, name: str, **data: Any) -> None:
         """Say what the job does now; `data` stands in its log."""
@@ -239,4 +241,5 @@ class JobContext:
             deadline=order["deadline"] and datetime.fromisoformat(order["deadline"]),
             acquire=acquire,
             sink=sink,
+            named=Named.in_order(order),
         )

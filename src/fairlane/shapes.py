@@ -9,7 +9,7 @@ JOB = (
     *("source_ref", "priority", "payload", "inputs_hash", "dedupe_key", "concurrency_key"),
     *("correlation_id", "created_at", "scheduled_for", "queued_at", "started_at", "finished_at"),
     *("attempt_count", "max_attempts", "worker", "phase", "progress", "errors", "last_error"),
-    *("retry_of", "replays", "created_by"),
+    *("retry_of", "replays", "created_by", "trace_id"),
 )
 DEAD_LETTER = (
     *("id", "short_id", "tenant", "definition_key", "version", "queue", "status", "reason"),

@@ -96,7 +96,7 @@ async def test_every_log_line_of_a_call_has_its_correlation_id(
         lines.seek(0)
         if written.startswith("{"):
             found = [json.loads(line) for line in written.splitlines()]
-            assert len(found) == 2
-            assert {line["correlation_id"] for line in found} == {name}
+            assert len(found) == 3
+            assert {line["cid"] for line in found} == {name}
         else:
-            assert written.count(f"[{name}]") == 2
+            assert written.count(f" cid={name}") == 3

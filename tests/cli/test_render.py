@@ -10,6 +10,7 @@ from fairlane.cli import render
 from fairlane.cli.logs import log_to_stderr
 from fairlane.config import Settings
 from fairlane.core import json
+from fairlane.observe.about import Named, about
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 
@@ -85,14 +86,8 @@ def test_log_lines_for_programs_are_json(
     capsys: pytest.CaptureFixture[str], logs: logging.Logger
 ) -> None:
     log_to_stderr(Settings(log_format="json"))
-    about = {
-        "tenant": "acme",
-        "job_id": "j1",
-        "attempt": 2,
-        "correlation_id": "c1",
-        "fields": {"n": 1},
-    }
-    logs.info("%s and\nmore", "one", extra=about)
+    attempt = Named("j1", "acme", "a.task", 2, "c1")
+    logs.info("%s and\nmore", "one", extra={**about(attempt), "n": 1})
     try:
         raise ValueError("bad")
     except ValueError:
@@ -100,7 +95,8 @@ def test_log_lines_for_programs_are_json(
 
     first, second = (json.loads(line) for line in capsys.readouterr().err.splitlines())
     assert first["message"] == "one and\nmore"
-    assert {name: first[name] for name in about} == about
+    named = {"job_id": "j1", "tenant": "acme", "definition_key": "a.task", "attempt": 2}
+    assert {**named, "cid": "c1", "fields": {"n": 1}}.items() <= first.items()
     assert (first["level"], first["logger"]) == ("info", "fairlane.test")
     assert first["at"].endswith("Z")
     assert "ValueError: bad" in second["exception"]
@@ -111,9 +107,10 @@ def test_log_lines_for_people_say_whose_job_it_is(
 ) -> None:
     log_to_stderr(Settings(log_level="warning"))
     logs.info("not this")
-    logs.warning("slow", extra={"tenant": "acme", "job_id": "j1"})
+    logs.warning("slow", extra=about(Named("j1", "acme", "a.task", 2, None)))
 
     line = capsys.readouterr().err
-    assert line.endswith("WARNING fairlane.test: slow [acme j1]\n")
+    named = "job_id=j1 tenant=acme definition_key=a.task attempt=2 cid=j1"
+    assert line.endswith(f"WARNING fairlane.test: slow {named}\n")
     assert line.count("\n") == 1
     assert sys.stderr.isatty() is False

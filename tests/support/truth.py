@@ -59,6 +59,51 @@ QUESTIONS = {
         left join fairlane.gate g on g.id = coalesce(t.id, u.id)
        where g.running is distinct from coalesce(t.running, 0)
     """,
+    "a share counts other than what has happened": """
+      with jobs as (
+        select tenant_id, queue, attempt, 'live' as status from fairlane.job
+         union all
+        select tenant_id, queue, attempt, status from fairlane.history
+         union all
+        select tenant_id, queue, attempt, status from fairlane.dead_letter where status <> 'retried'
+      ), truth as (
+        select fairlane.id_of('share', queue, tenant_id::text) as id, sum(attempt) as started,
+               count(*) as enqueued,
+               count(*) filter (where status = 'live') as live,
+               count(*) filter (where status = 'succeeded') as succeeded,
+               count(*) filter (where status = 'succeeded_with_errors') as succeeded_with_errors,
+               count(*) filter (where status = 'failed') as failed,
+               count(*) filter (where status = 'canceled') as canceled,
+               count(*) filter (where status = 'pending') as pending
+          from jobs
+         group by 1
+      ), told as (
+        select s.id, s.started, s.succeeded, s.succeeded_with_errors, s.failed, s.canceled,
+               coalesce(c.live, 0) as live,
+               s.dead_letter - s.replayed - s.resolved - s.ignored - coalesce(c.settled, 0) as pending,
+               coalesce(c.live, 0) + s.succeeded + s.succeeded_with_errors + s.failed + s.canceled
+                 + s.dead_letter - s.replayed - coalesce(c.replayed, 0) as enqueued
+          from fairlane.share s
+          left join (
+                 select share_id, sum(live) as live, sum(settled) as settled, sum(replayed) as replayed
+                   from (select share_id, queued + scheduled + running as live, 0 as settled,
+                                0 as replayed
+                           from fairlane.lane
+                          union all
+                         select fairlane.id_of('share', queue, tenant_id::text),
+                                queued + scheduled, (tally is not null)::int,
+                                (tally is not distinct from 'replayed')::int
+                           from fairlane.arrival) each
+                  group by share_id) c on c.share_id = s.id
+      )
+      select format('%s, not %s', row_to_json(told), row_to_json(t))
+        from told
+        join truth t on t.id = told.id
+       where (told.started, told.enqueued, told.live, told.succeeded, told.succeeded_with_errors,
+              told.failed, told.canceled, told.pending)
+             is distinct from (t.started, t.enqueued, t.live, t.succeeded, t.succeeded_with_errors,
+                               t.failed, t.canceled, t.pending)
+    """,
     "a gate has another limit than the rules": f"""
       select distinct format('%s: %s and %s a minute, not %s and %s', r.name, g.capacity,
                              g.per_minute, r.capacity, r.per_minute)

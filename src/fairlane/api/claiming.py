@@ -18,6 +18,7 @@ from fairlane.core.connect import Record, send
 from fairlane.definitions.definition import Definition
 from fairlane.errors import LeaseLost, PayloadInvalid
 from fairlane.ids import short_id
+from fairlane.observe import trace
 
 POLL = 2.0  # seconds between two looks while nobody rings
 
@@ -170,4 +171,5 @@ def _shown(row: Record, payload: dict[str, Any], lease_expires_at: Any) -> dict[
         "max_attempts": row["max_attempts"],
         "timeout_seconds": row["timeout_seconds"],
         "started_at": row["started_at"],
+        **trace.headers(row["trace"]),
     }

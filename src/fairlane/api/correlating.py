@@ -1,11 +1,13 @@
 """X-Correlation-Id: taken or made before anything else, echoed, and in every log line."""
 
 import re
+import time
 from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from fairlane.api.request_lines import tell
 from fairlane.correlation import CURRENT
 from fairlane.ids import uuid7
 
@@ -31,7 +33,7 @@ def correlated(scope: Any, headers: Headers | None = None) -> str:
 
 
 class Correlated:
-    """Answers whatever is asked with its correlation id."""
+    """Answers whatever is asked with its correlation id, and says in the log that it did."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -41,10 +43,17 @@ class Correlated:
             await self._app(scope, receive, send)
             return
         correlation = correlated(scope)
+        started = time.perf_counter()
+        status: int | None = None
 
         async def sending(message: Message) -> None:
+            nonlocal status
             if message["type"] == "http.response.start":
+                status = message["status"]
                 MutableHeaders(scope=message).setdefault(HEADER, correlation)
             await send(message)
 
-        await self._app(scope, receive, sending)
+        try:
+            await self._app(scope, receive, sending)
+        finally:
+            tell(scope, status, started)

@@ -29,6 +29,7 @@ from fairlane.core.calls import Call
 from fairlane.core.connect import Record
 from fairlane.errors import DatabaseUnavailable, FairlaneError, PayloadTooLarge
 from fairlane.ids import short_id, uuid7
+from fairlane.observe import trace
 
 log = logging.getLogger("fairlane.api")
 
@@ -62,6 +63,7 @@ class Asked:
     payload: dict[str, Any]
     id: UUID = field(default_factory=uuid7)
     resend: bool = False
+    trace: str | None = field(default_factory=trace.CURRENT.get)
 
     def item(self) -> dict[str, Any]:
         """In the names of fairlane.enqueue; the tenant is the caller's own."""
@@ -80,6 +82,8 @@ class Asked:
         for name in ("priority", "scheduled_for", "dedupe_key", "concurrency_key"):
             if (value := getattr(body, name)) is not None:
                 item[name] = value
+        if self.trace is not None:
+            item["trace"] = self.trace
         if body.max_attempts is not None:
             item["max_attempts"] = body.max_attempts
         if body.reuse is not None:
@@ -120,6 +124,7 @@ class Asked:
             "retry_of": None,
             "replays": 0,
             "created_by": self.who.subject,
+            "trace_id": trace.id_of(self.trace),
         }
 
     @property

@@ -40,6 +40,7 @@ from fairlane.api.problems import Problem, not_there, problem_of
 from fairlane.api.route import PREFIX, BatchRoute, HotRoute, Route
 from fairlane.api.service import Service
 from fairlane.api.summary import summary_of
+from fairlane.api.tracing import Shown, sending
 from fairlane.core import calls
 from fairlane.core.calls import Call
 from fairlane.core.connect import Connection, send
@@ -98,8 +99,10 @@ async def enqueue(request: Request, who: MayWrite) -> Response:
     `reused`)."""
     here: Service = request.app.state.fairlane
     body = await job_in(request)
-    asked = await here.enqueuer.prepare(who, body, request.scope[CORRELATION])
-    status, shown = await shown_of(here, who, await here.enqueuer.one(asked))
+    with sending(request) as told:
+        asked = await here.enqueuer.prepare(who, body, request.scope[CORRELATION])
+        status, shown = await shown_of(here, who, await here.enqueuer.one(asked))
+        told.sent([Shown(shown)])
     return answer(shown, status)
 
 
@@ -117,18 +120,20 @@ async def enqueue_batch(
     items = items_of(await json_of(request))
     results: list[dict[str, Any]] = [{} for _ in items]
     asked, places = [], []
-    for index, item in enumerate(items):
-        try:
-            asked.append(await here.enqueuer.prepare(who, job_of(item), correlation_id))
-            places.append(index)
-        except Exception as error:
-            results[index] = refusal(error)
-    for index, found in zip(places, await here.enqueuer.many(asked), strict=True):
-        if isinstance(found, Exception):
-            results[index] = refusal(found)
-        else:
-            status, shown = await shown_of(here, who, found)
-            results[index] = {"status": status, "job": shown}
+    with sending(request) as told:
+        for index, item in enumerate(items):
+            try:
+                asked.append(await here.enqueuer.prepare(who, job_of(item), correlation_id))
+                places.append(index)
+            except Exception as error:
+                results[index] = refusal(error)
+        for index, found in zip(places, await here.enqueuer.many(asked), strict=True):
+            if isinstance(found, Exception):
+                results[index] = refusal(found)
+            else:
+                status, shown = await shown_of(here, who, found)
+                results[index] = {"status": status, "job": shown}
+        told.sent([Shown(each["job"]) for each in results if "job" in each])
     return answer({"items": results})
 
 

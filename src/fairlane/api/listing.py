@@ -32,7 +32,8 @@ ENDED = ("succeeded", "succeeded_with_errors", "failed", "canceled")
 COLUMNS = """id, tenant_id, definition_id, queue, {status} as status, source, source_ref, priority,
   payload, inputs_hash, dedupe_key, concurrency_key, correlation_id, created_at, scheduled_for,
   queued_at, started_at, {ended} as finished_at, attempt - forgiven as attempt_count, max_attempts,
-  worker_id, phase, progress, errors, last_error, retry_of, replays, created_by"""
+  worker_id, phase, progress, errors, last_error, retry_of, replays, created_by,
+  substr(trace, 4, 32) as trace_id"""
 
 TABLES = {
     "job": COLUMNS.format(status="status", ended="null::timestamptz"),
@@ -46,7 +47,8 @@ select j.id, t.slug as tenant, d.key as definition_key, d.version, j.queue, j.st
        fairlane.payload_shown(j.payload, d.arg_schema, d.redact) as payload, j.inputs_hash,
        j.dedupe_key, j.concurrency_key, j.correlation_id, j.created_at, j.scheduled_for,
        j.queued_at, j.started_at, j.finished_at, j.attempt_count, j.max_attempts, w.name as worker,
-       j.phase, j.progress, j.errors, j.last_error, j.retry_of, j.replays, j.created_by
+       j.phase, j.progress, j.errors, j.last_error, j.retry_of, j.replays, j.created_by,
+       j.trace_id
   from ({found}) j
   join fairlane.tenant t on t.id = j.tenant_id
   join fairlane.definition d on d.id = j.definition_id

@@ -64,6 +64,7 @@ A_JOB: dict[str, Any] = {
     "retry_of": None,
     "replays": 0,
     "created_by": "token:Ab12Cd34",
+    "trace_id": "4bf92f3577b34da6a3ce929d0e0e4736",
 }
 
 
@@ -174,6 +175,7 @@ class JobOut(Out):
     retry_of: UUID | None
     replays: int
     created_by: str | None
+    trace_id: str | None = Field(description="Of the trace that it was enqueued in.")
 
 
 class EnqueuedOut(JobOut):
@@ -670,6 +672,8 @@ class ClaimedOut(Out):
     max_attempts: int
     timeout_seconds: int
     started_at: datetime
+    traceparent: str | None = Field(None, description="Of the trace that it was enqueued in.")
+    tracestate: str | None = None
 
 
 class ClaimOut(Out):

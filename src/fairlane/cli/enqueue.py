@@ -53,6 +53,7 @@ async def enqueue(
     from fairlane.cli.wait import JOB, wait_for
     from fairlane.core import calls
     from fairlane.errors import PayloadInvalid
+    from fairlane.observe import trace
 
     payload = payload or {}
     refuse_large(payload, key, db.settings.payload_limit)
@@ -69,6 +70,7 @@ async def enqueue(
         "inputs_hash": validated.inputs_hash,
         "scheduled_for": await db.now() + at if isinstance(at, timedelta) else at,
         "created_by": actor(),
+        "trace": trace.of_environment(),
     }
     (answer,) = await db.change(calls.enqueue([request]))
     if answer["warning"]:

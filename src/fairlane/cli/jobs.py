@@ -197,6 +197,8 @@ async def print_job(db: Session, row: Row) -> None:
     job["attempt_count"] = f"{job['attempt_count']} of {job.pop('max_attempts')}"
     if not job["replays"]:
         del job["replays"]
+    if (link := db.settings.trace_link(job["trace_id"])) is not None:
+        job["trace_id"] = f"{job['trace_id']} ({link})"
     print_fields({**job, "result": row["result"]})
 
 

@@ -32,6 +32,7 @@ COMMANDS = {
     "events": "fairlane.cli.events:events",
     "tokens": "fairlane.cli.tokens:tokens",
     "workers": "fairlane.cli.workers:workers",
+    "top": "fairlane.cli.top:top",
     "doctor": "fairlane.cli.doctor:doctor",
     "bench": "fairlane.cli.bench:bench",
 }

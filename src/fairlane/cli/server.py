@@ -22,9 +22,11 @@ def server(host: str, port: int, fd: int | None) -> int:
     from fairlane.api.serving import address_of, listen, serve
     from fairlane.cli.logs import log_to_stderr
     from fairlane.database import database
+    from fairlane.observe import exporting
 
     settings = config.load()
     log_to_stderr(settings)
+    exporting.start("fairlane-server")
     Limits.of()  # a wrong one is refused before anything listens
     listening = listen(host, port) if fd is None else socket.socket(fileno=fd)
     with database(settings, start=False) as url, listening:

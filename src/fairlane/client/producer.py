@@ -16,6 +16,7 @@ from fairlane.core.calls import Call
 from fairlane.core.connect import Record
 from fairlane.errors import DatabaseUnavailable, DefinitionNotFound
 from fairlane.job import Enqueued
+from fairlane.observe import tracing
 from fairlane.task import Task
 
 Tasks = Mapping[tuple[str, str], Task[..., Any]]
@@ -39,6 +40,14 @@ class Producer:
     async def send(self, requests: Sequence[Request], connection: Any) -> list[Enqueued]:
         if not requests:
             return []
+        if (spans := tracing.spans()) is not None:
+            with spans.sending() as sending:
+                found = await self._send(requests, connection)
+                sending.sent(found)
+            return found
+        return await self._send(requests, connection)
+
+    async def _send(self, requests: Sequence[Request], connection: Any) -> list[Enqueued]:
         if connection is None:
             return await self._send_ourselves(requests)
         adapters.adapt(connection)  # refused before anything is defined
@@ -48,6 +57,14 @@ class Producer:
     def send_sync(self, requests: Sequence[Request], connection: Any) -> list[Enqueued]:
         if not requests:
             return []
+        if (spans := tracing.spans()) is not None:
+            with spans.sending() as sending:
+                found = self._send_sync(requests, connection)
+                sending.sent(found)
+            return found
+        return self._send_sync(requests, connection)
+
+    def _send_sync(self, requests: Sequence[Request], connection: Any) -> list[Enqueued]:
         if connection is None:
             return self.portal.run(self._send_ourselves(requests))
         adapters.adapt_sync(connection)

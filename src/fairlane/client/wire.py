@@ -13,6 +13,7 @@ from fairlane.core import calls, json
 from fairlane.core.calls import Call
 from fairlane.ids import uuid7
 from fairlane.job import Enqueued, JobStatus
+from fairlane.observe import trace
 
 log = logging.getLogger("fairlane")
 
@@ -99,6 +100,7 @@ class _Item(msgspec.Struct, kw_only=True, omit_defaults=True):
     max_attempts: int | None = None
     inputs_hash: str | None = None
     reuse: bool | None = None
+    trace: str | None = None
 
 
 class _Answer(msgspec.Struct):
@@ -208,4 +210,5 @@ def _item(request: Request) -> _Item:
         max_attempts=request.max_attempts,
         inputs_hash=request.inputs_hash,
         reuse=request.reuse,
+        trace=trace.CURRENT.get(),
     )

@@ -36,7 +36,7 @@ def _run_task(order: dict[str, Any]) -> None:
     from fairlane.context import JobContext
     from fairlane.executors.function import answer, unfit
     from fairlane.executors.results import encode
-    from fairlane.executors.words import Words, bounded, log_as_the_worker, write
+    from fairlane.executors.words import Words, bounded, go_on_in, log_as_the_worker, write
     from fairlane.outcome import Done
     from fairlane.signature import ArgumentsInvalid
 
@@ -47,6 +47,7 @@ def _run_task(order: dict[str, Any]) -> None:
         module_name, _, qualname = order["task"].partition(":")
         module = importlib.import_module(module_name)
         task = reduce(getattr, qualname.split("."), module)
+        go_on_in(order["trace"])
         ctx = JobContext.from_order(order, Words(report))
         value = _call(task, ctx, task.arguments(ctx.payload))
         outcome: Any = Done(encode(value, order["key"], order["result_limit"]))

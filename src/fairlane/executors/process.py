@@ -9,6 +9,7 @@ from typing import Any
 from fairlane.context import JobContext
 from fairlane.core import json
 from fairlane.executors.guarded import Guarded
+from fairlane.observe.about import WORKER
 from fairlane.outcome import Done, Failed, Outcome, Snoozed
 from fairlane.redact import Redactor
 from fairlane.task import Task, path_of
@@ -51,6 +52,8 @@ class ProcessExecutor:
             "result_limit": self._result_limit,
             "database_url": self._url,
             "secret_paths": _secret_paths(attempt),
+            "trace": attempt.passed_on,
+            "worker": WORKER.get(),
             **ctx.as_order(),
         }
 

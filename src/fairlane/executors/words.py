@@ -2,8 +2,10 @@
 
 import contextlib
 import logging
+import os
 import threading
 from dataclasses import replace
+from functools import partial
 from typing import Any, BinaryIO
 
 from fairlane import config
@@ -11,6 +13,8 @@ from fairlane.core import json
 from fairlane.errors import ConfigError
 from fairlane.executors.base import MESSAGE
 from fairlane.executors.cuts import MARGIN, beginning, ending
+from fairlane.observe import trace, tracing
+from fairlane.observe.about import Named, about
 from fairlane.outcome import Failed, Outcome
 from fairlane.redact import KNOWN
 from fairlane.redact.mask import Mask
@@ -31,8 +35,28 @@ def log_as_the_worker(order: dict[str, Any]) -> None:
     except ConfigError:  # changed since the worker began, and no affair of this job
         settings = config.Settings()
     log_to_stderr(settings)
+    # Every line of this process is about its job, whichever thread writes it.
+    named = Named.in_order(order)
     for handler in logging.getLogger().handlers:
         handler.addFilter(_shorten)
+        handler.addFilter(partial(_name, named, order["worker"]))
+
+
+def _name(attempt: Named, worker: str | None, record: logging.LogRecord) -> bool:
+    vars(record).update(about(attempt), fairlane_worker=worker)
+    return True
+
+
+def go_on_in(carried: str | None) -> None:
+    """What the task starts, calls and enqueues belongs to the trace of its attempt."""
+    if carried is None:
+        return
+    trace.CURRENT.set(carried)
+    os.environ.update(trace.environment(carried))
+    if tracing.spans() is not None:  # the application has set up its own
+        from fairlane.observe.spans import adopt
+
+        adopt(carried)
 
 
 def _shorten(record: logging.LogRecord) -> bool:

@@ -44,6 +44,8 @@ class Attempt:
     revision: int = 0  # of its definition
     inputs_hash: str | None = None  # None: nobody has validated the payload yet
     reuse: bool = False
+    trace: str | None = None  # that it was enqueued in
+    last_trace: str | None = None  # of the attempt before, if that failed
     definition: Definition | None = None  # None: not known here, or not as it is now
     completed: bool = False  # the payload is no longer the stored one
     stop: Stop | None = None
@@ -52,6 +54,7 @@ class Attempt:
     timer: asyncio.TimerHandle | None = None
     pids: set[int] = field(default_factory=set)  # process groups to kill with it
     missed: bool = False  # the last heartbeat did not name it
+    own_trace: str | None = None  # of its own span, where traces are on
 
     @classmethod
     def of(cls, row: Record, queue: str, payload: dict[str, Any] | None) -> "Attempt":
@@ -72,6 +75,8 @@ class Attempt:
             revision=row["revision"],
             inputs_hash=row["inputs_hash"],
             reuse=row["reuse"],
+            trace=row["trace"],
+            last_trace=row["last_trace"],
         )
 
     @property
@@ -83,6 +88,11 @@ class Attempt:
             and self.inputs_hash is not None
             and not self.reuse
         )
+
+    @property
+    def passed_on(self) -> str | None:
+        """The trace for what it calls, starts and enqueues."""
+        return self.own_trace or self.trace
 
     @property
     def grace(self) -> float:

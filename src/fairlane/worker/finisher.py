@@ -13,6 +13,7 @@ from fairlane.core import calls
 from fairlane.core.calls import Call
 from fairlane.core.connect import Record
 from fairlane.errors import FairlaneError, LeaseLost
+from fairlane.observe.about import about
 from fairlane.outcome import Bounced, Canceled, Done, Failed, Outcome, Reused, Snoozed
 from fairlane.worker.attempt import Attempt
 from fairlane.worker.patience import Patience
@@ -86,7 +87,11 @@ class Finisher:
             try:
                 await self._persist(call)
             except LeaseLost:
-                log.warning("%s: the lease was lost, its outcome is not recorded", attempt)
+                log.warning(
+                    "%s: the lease was lost, its outcome is not recorded",
+                    attempt,
+                    extra=about(attempt),
+                )
             except asyncpg.PostgresError as error:
                 await self._refused(attempt, error)
 
@@ -112,7 +117,7 @@ class Finisher:
             kept = {row[0] for row in rows}
             for attempt, _ in done:
                 if attempt.job_id not in kept:
-                    log.warning("%s: no longer this worker's, its outcome is not recorded", attempt)
+                    _not_ours(attempt)
 
     async def _fail(self, failed: list[tuple[Attempt, Failed]]) -> None:
         told = [
@@ -142,11 +147,11 @@ class Finisher:
             kept = {row[0] for row in rows}
             for attempt, _ in failed:
                 if attempt.job_id not in kept:
-                    log.warning("%s: no longer this worker's, its outcome is not recorded", attempt)
+                    _not_ours(attempt)
 
     async def _refused(self, attempt: Attempt, error: Exception) -> None:
         """The database cannot keep what the attempt came to: then it has failed, and says why."""
-        log.error("%s: its outcome could not be recorded: %s", attempt, error)
+        log.error("%s: its outcome could not be recorded: %s", attempt, error, extra=about(attempt))
         told = {"type": "OutcomeRefused", "message": f"the database refused its outcome: {error}"}
         with suppress(LeaseLost, asyncpg.PostgresError):
             await self._persist(calls.fail(self.worker, attempt.job_id, attempt.attempt, told))
@@ -180,3 +185,9 @@ class Finisher:
                 sure = False
                 log.warning("outcomes wait for the database: %s", error)
                 await patience.wait()
+
+
+def _not_ours(attempt: Attempt) -> None:
+    log.warning(
+        "%s: no longer this worker's, its outcome is not recorded", attempt, extra=about(attempt)
+    )

@@ -13,6 +13,7 @@ import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
+from contextvars import copy_context
 from uuid import UUID
 
 import asyncpg
@@ -57,7 +58,13 @@ class Lease:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._nudge: asyncio.Event | None = None
         self._over = False
-        self._thread = threading.Thread(target=self._run, name="fairlane-lease", daemon=True)
+        self._thread = threading.Thread(
+            # In the worker's context: its lines say whose they are.
+            target=copy_context().run,
+            args=(self._run,),
+            name="fairlane-lease",
+            daemon=True,
+        )
 
     def start(self) -> None:
         self._thread.start()

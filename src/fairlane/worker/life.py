@@ -24,6 +24,7 @@ from fairlane.core.connect import Record, is_pooled, send
 from fairlane.errors import LeaseLost
 from fairlane.executors.base import Executor
 from fairlane.maintenance.keeper import Keeper
+from fairlane.observe.about import about
 from fairlane.outcome import Bounced, Outcome, Reused
 from fairlane.worker.attempt import Attempt, Stop
 from fairlane.worker.claimer import Claimer
@@ -231,7 +232,9 @@ class Life:
     def _record(self, attempt: Attempt, outcome: Outcome | None) -> None:
         self.slots.give_back(attempt.queue)
         if isinstance(outcome, Reused):
-            log.info("%s: answered by the result of %s", attempt, outcome.earlier)
+            log.info(
+                "%s: answered by the result of %s", attempt, outcome.earlier, extra=about(attempt)
+            )
         elif outcome is not None:
             self.finisher.record(attempt, outcome)
         self.changed.set()

@@ -18,6 +18,7 @@ from fairlane.core.connect import connected
 from fairlane.database import database
 from fairlane.errors import ConfigError, FairlaneError
 from fairlane.executors.tree import follow_parent
+from fairlane.observe import exporting
 from fairlane.worker.supervisor import PARENT, supervise
 from fairlane.worker.worker import Worker
 
@@ -55,6 +56,7 @@ def run_worker(app: Fairlane, queues: Mapping[str, int] | None = None) -> None:
 
 def _run(app: Fairlane, queues: dict[str, int], settings: Settings) -> int:
     with database(settings, start=False) as url:
+        exporting.start("fairlane-worker")  # unless the app has its own
         return uvloop.run(_work(app, url, queues, settings))
 
 
@@ -74,6 +76,7 @@ async def _work(app: Fairlane, url: str, queues: dict[str, int], settings: Setti
     if worker.left_running:
         # Its job has gone back to its lane. What cannot be stopped must not outlive that.
         log.error("%d calls did not stop; the process ends with them", worker.left_running)
+        exporting.flush()
         logging.shutdown()
         os._exit(0)
     return 0

@@ -15,6 +15,7 @@ from fairlane.core.connect import Record
 from fairlane.errors import LeaseLost
 from fairlane.executors.base import storable
 from fairlane.executors.cuts import beginning, ending
+from fairlane.observe.about import about
 from fairlane.worker.attempt import Attempt
 from fairlane.worker.patience import Patience
 
@@ -152,7 +153,12 @@ class Reporter:
         try:
             return self._readable(attempt, note)
         except Exception as error:  # it said what nobody can read
-            log.warning("%s: what it said cannot be kept: %s", attempt, type(error).__name__)
+            log.warning(
+                "%s: what it said cannot be kept: %s",
+                attempt,
+                type(error).__name__,
+                extra=about(attempt),
+            )
             return {"job_id": attempt.job_id, "attempt": attempt.attempt}
 
     def _readable(self, attempt: Attempt, note: Note) -> dict[str, Any]:

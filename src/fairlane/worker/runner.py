@@ -5,15 +5,20 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from fairlane.context import JobContext
 from fairlane.errors import LeaseLost
 from fairlane.executors.base import Executor, failed
+from fairlane.observe import trace, tracing
+from fairlane.observe.about import ATTEMPT, WORKER, about
 from fairlane.outcome import Bounced, Canceled, Failed, Outcome, Reused, Snoozed
 from fairlane.redact import SPEAKING
 from fairlane.worker.attempt import KILL_AFTER, Attempt, Stop
 from fairlane.worker.results import scrub_for
+
+if TYPE_CHECKING:
+    from fairlane.observe.spans import Processing
 
 log = logging.getLogger("fairlane.worker")
 
@@ -46,7 +51,7 @@ class Runner:
         """Ask the attempt to stop. What cannot be stopped is at least told."""
         if attempt.stop is None and attempt.task is not None:
             attempt.stop = why
-            log.info("%s is told to stop: %s", attempt, why.value)
+            log.info("%s is told to stop: %s", attempt, why.value, extra=about(attempt))
             if attempt.context is not None:
                 attempt.context.ask_to_stop()
             attempt.task.cancel()
@@ -60,6 +65,7 @@ class Runner:
                 '%s does not stop: its slot stays taken. Use isolation="process" for work that '
                 "must be stopped",
                 attempt,
+                extra=about(attempt),
             )
             attempt.task.cancel()
             self._loop.call_later(KILL_AFTER, self._insist, attempt)
@@ -70,6 +76,9 @@ class Runner:
 
     async def _run(self, attempt: Attempt) -> None:
         outcome: Outcome | None
+        ATTEMPT.set(attempt)
+        span = self._traced(attempt)
+        log.debug("%s starts", attempt)
         try:
             outcome = await self._outcome(attempt)
         except asyncio.CancelledError:
@@ -86,14 +95,32 @@ class Runner:
             # They hold the attempt, which holds them: the garbage collector should have no work.
             attempt.context = None
             SPEAKING.set(None)
+            ATTEMPT.set(None)
         if attempt.stop is not None and not isinstance(outcome, Reused):
             outcome = self._outcome_after_stop(attempt, outcome)
         if outcome is not None:
             outcome = self._checked(attempt, outcome)
         if isinstance(outcome, Failed):
-            log.warning("%s failed: %s", attempt, outcome.error.get("message"))
-            log.debug("%s", outcome.error.get("traceback", ""))
+            log.warning(
+                "%s failed: %s", attempt, outcome.error.get("message"), extra=about(attempt)
+            )
+            log.debug("%s", outcome.error.get("traceback", ""), extra=about(attempt))
+        elif log.isEnabledFor(logging.DEBUG):
+            log.debug("%s ended: %s", attempt, type(outcome).__name__, extra=about(attempt))
+        if span is not None:
+            outcome = _with_trace(outcome, span.trace)
+            span.end(outcome)
         self._ended(attempt, outcome)
+
+    def _traced(self, attempt: Attempt) -> "Processing | None":
+        """Its span, where traces are on; and what it enqueues goes on in its trace."""
+        span = None
+        if (spans := tracing.spans()) is not None:
+            span = spans.process(attempt, WORKER.get())
+            attempt.own_trace = span.trace
+        if (carried := attempt.passed_on) is not None:
+            trace.CURRENT.set(carried)
+        return span
 
     def _checked(self, attempt: Attempt, outcome: Outcome) -> Outcome:
         try:
@@ -146,3 +173,10 @@ class Runner:
                 return Failed({"type": "CancelledError", "message": "the task cancelled itself"})
             case _:
                 assert_never(attempt.stop)
+
+
+def _with_trace(outcome: Outcome | None, carried: str | None) -> Outcome | None:
+    """A failed attempt keeps the trace it is told in; the next one is linked to it."""
+    if not isinstance(outcome, Failed) or carried is None:
+        return outcome
+    return replace(outcome, error={**outcome.error, "trace": carried})

@@ -11,6 +11,7 @@ import asyncpg
 
 from fairlane.app import Fairlane
 from fairlane.core.connect import pool
+from fairlane.observe.about import WORKER
 from fairlane.worker.life import Life, Terms
 from fairlane.worker.patience import Patience
 
@@ -58,6 +59,7 @@ class Worker:
 
     async def run(self) -> None:
         terms = self.terms
+        WORKER.set(terms.name)
         terms.app.check_tasks()
         # Apart: a task that holds its connection must not keep a claim or a report waiting.
         own = await pool(terms.url, most=6, name="fairlane worker")

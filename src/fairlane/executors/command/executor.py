@@ -17,6 +17,7 @@ from fairlane.executors.command.verdict import outcome_of, was_stopped
 from fairlane.executors.function import unfit
 from fairlane.executors.guarded import Guarded
 from fairlane.executors.values import values_of
+from fairlane.observe import trace
 from fairlane.outcome import Failed, Outcome
 from fairlane.secrets import Secrets
 from fairlane.worker.attempt import Attempt
@@ -86,6 +87,7 @@ def _own(attempt: Attempt, ctx: JobContext) -> dict[str, str]:
         "FAIRLANE_VERSION": attempt.version,
         "FAIRLANE_REPORT_FD": str(REPORT),
     }
+    own |= trace.environment(attempt.passed_on)
     if ctx.deadline is not None:
         deadline = ctx.deadline.astimezone(UTC)
         own["FAIRLANE_DEADLINE"] = deadline.isoformat().replace("+00:00", "Z")

@@ -12,6 +12,7 @@ from fairlane.executors.http import signing
 from fairlane.executors.http.calls import HttpCalls
 from fairlane.executors.http.settings import HttpSettings
 from fairlane.executors.values import values_of
+from fairlane.observe import trace
 from fairlane.worker.attempt import Attempt
 
 _AGENT = f"fairlane/{version('fairlane')}"
@@ -38,6 +39,8 @@ def request_for(
         headers[header.name] = header.render(values, calls.secrets)
     keys = calls.signing_keys(settings.sign_with, settings.url.receiver)
     headers |= _own_headers(attempt, body or b"", keys)
+    if not any(header.name.lower() == trace.PARENT for header in settings.headers):
+        headers |= trace.headers(attempt.passed_on)
     return Request(settings.url.render(values), headers, body)
 
 

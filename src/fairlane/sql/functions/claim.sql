@@ -14,7 +14,9 @@ returns table (
   definition_id uuid, definition_key text, version text, payload jsonb,
   correlation_id text, timeout_seconds int, started_at timestamptz,
   revision int,               -- of the definition: whoever keeps it in memory sees that it changed
-  inputs_hash text, reuse boolean
+  inputs_hash text, reuse boolean,
+  waited real,                -- seconds since it was due
+  trace text, last_trace text -- of who enqueued it; of the attempt before, if that failed
 )
 language plpgsql
 set plan_cache_mode = force_generic_plan
@@ -77,7 +79,8 @@ create or replace function fairlane.claim_queues(worker uuid, queues text[], slo
 returns table (
   queue text, job_id uuid, attempt int, counted int, max_attempts int, tenant_id uuid, tenant text,
   definition_id uuid, definition_key text, version text, payload jsonb, correlation_id text,
-  timeout_seconds int, started_at timestamptz, revision int, inputs_hash text, reuse boolean
+  timeout_seconds int, started_at timestamptz, revision int, inputs_hash text, reuse boolean,
+  waited real, trace text, last_trace text
 )
 language plpgsql
 as $$

@@ -41,12 +41,12 @@ begin
       insert into fairlane.job
         (id, tenant_id, lane_id, definition_id, queue, status, priority, payload, scheduled_for,
          created_at, queued_at, max_attempts, source, source_ref, dedupe_key, concurrency_key,
-         correlation_id, inputs_hash, retry_of, created_by, reuse)
+         correlation_id, inputs_hash, retry_of, created_by, reuse, trace)
       select r.id, r.tenant_id, r.lane_id, r.definition_id, r.queue, r.status, r.priority,
              r.payload, r.scheduled_for, r.created_at,
              case when r.status = 'queued' then r.created_at end, r.max_attempts, r.source,
              r.source_ref, r.dedupe_key, r.concurrency_key, r.correlation_id, r.inputs_hash,
-             r.retry_of, r.created_by, coalesce(r.reuse, false)
+             r.retry_of, r.created_by, coalesce(r.reuse, false), r.trace
         from unnest(v_requests) r
        where not exists (select from unnest(v_inserted) i (id) where i.id = r.id)
          and not (r.resend and fairlane.is_known(r.id))
@@ -111,7 +111,8 @@ create or replace function fairlane.enqueue(
   created_by      text        default null,
   retry_of        uuid        default null,
   id              uuid        default null,
-  reuse           boolean     default null        -- null: what the definition says
+  reuse           boolean     default null,       -- null: what the definition says
+  trace           text        default null        -- a W3C traceparent; a tracestate after a space
 )
 returns setof fairlane.enqueued
 language plpgsql
@@ -137,6 +138,7 @@ begin
            'created_by', enqueue.created_by,
            'retry_of', enqueue.retry_of,
            'id', enqueue.id,
-           'reuse', enqueue.reuse)));
+           'reuse', enqueue.reuse,
+           'trace', enqueue.trace)));
 end
 $$;

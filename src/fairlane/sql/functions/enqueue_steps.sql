@@ -14,17 +14,17 @@ begin
            nullif(version, '') as version, nullif(queue, '') as queue,
            nullif(concurrency_key, '') as concurrency_key, priority, payload, scheduled_for,
            nullif(dedupe_key, '') as dedupe_key, correlation_id, max_attempts, source, source_ref,
-           created_by, retry_of, inputs_hash, id, resend, reuse, position
+           created_by, retry_of, inputs_hash, id, resend, reuse, trace, position
       from rows from (jsonb_to_recordset(resolve_requests.jobs) as (
              tenant text, definition text, version text, queue text, priority int, payload jsonb,
              scheduled_for timestamptz, dedupe_key text, concurrency_key text,
              correlation_id text, max_attempts int, source text, source_ref text,
              created_by text, retry_of uuid, inputs_hash text, id uuid, resend boolean,
-             reuse boolean
+             reuse boolean, trace text
            )) with ordinality as a (
              tenant, definition, version, queue, priority, payload, scheduled_for, dedupe_key,
              concurrency_key, correlation_id, max_attempts, source, source_ref, created_by,
-             retry_of, inputs_hash, id, resend, reuse, position)
+             retry_of, inputs_hash, id, resend, reuse, trace, position)
   ), kinds as materialized (
     -- Each kind of job once, however many items ask for it.
     select k.tenant, k.definition, k.version, k.queue, k.concurrency_key, t.id as tenant_id,
@@ -64,7 +64,8 @@ begin
            coalesce(a.dedupe_key, case when l.single_flight then 'inputs:' || a.inputs_hash end),
            a.concurrency_key, a.correlation_id, coalesce(a.source, 'manual'),
            a.source_ref, coalesce(a.max_attempts, l.max_attempts), a.inputs_hash, a.retry_of,
-           a.created_by, resolve_requests.now, coalesce(a.reuse, l.reuse))::fairlane.request
+           a.created_by, resolve_requests.now, coalesce(a.reuse, l.reuse),
+           fairlane.trace_of(a.trace))::fairlane.request
          order by a.position)
     into v_requests
     from asked a

@@ -114,6 +114,14 @@ begin
     update fairlane.job set lost = lost + 1 where id = held.id;
     held.lost := held.lost + 1;
   end if;
+  if end_attempt.outcome in ('lost', 'stuck') then
+    update fairlane.share s
+       set lost  = s.lost + (end_attempt.outcome = 'lost')::int,
+           stuck = s.stuck + (end_attempt.outcome = 'stuck')::int
+      from fairlane.lane l
+     where l.id = held.lane_id
+       and s.id = l.share_id;
+  end if;
 
   if held.cancel_requested_at is not null then
     return fairlane.end_canceled(held);
@@ -226,7 +234,8 @@ begin
     (v_status = 'queued')::int, (v_status = 'scheduled')::int, -1,
     1, fairlane.seconds_since(held.started_at, v_now), held.charged,
     case v_status when 'queued' then held.priority end,
-    case v_status when 'queued' then held.id end, 0)::fairlane.movement]);
+    case v_status when 'queued' then held.id end, 0,
+    case put_back.forgive when 0 then array['retried'] end)::fairlane.movement]);
   if v_status = 'queued' then
     perform fairlane.ring(array[held.queue]);
   end if;
@@ -248,14 +257,14 @@ begin
     (id, tenant_id, definition_id, queue, reason, priority, payload, scheduled_for, created_at,
      queued_at, started_at, died_at, attempt, forgiven, lost, max_attempts, worker_id, source,
      source_ref, dedupe_key, concurrency_key, correlation_id, inputs_hash, retry_of, replays,
-     created_by, phase, progress, errors, last_error)
+     created_by, phase, progress, errors, last_error, trace)
   values
     (held.id, held.tenant_id, held.definition_id, held.queue, bury.reason, held.priority, held.payload,
      held.scheduled_for, held.created_at, held.queued_at, held.started_at, v_now, held.attempt,
      held.forgiven, held.lost, held.max_attempts, held.worker_id, held.source, held.source_ref,
      held.dedupe_key, held.concurrency_key, held.correlation_id, held.inputs_hash, held.retry_of,
      held.replays, held.created_by, held.phase, held.progress, held.errors,
-     coalesce(bury.error, held.last_error))
+     coalesce(bury.error, held.last_error), held.trace)
   on conflict (id) do update            -- it was replayed and died again; notes are kept
      set status = 'pending', reason = excluded.reason, payload = excluded.payload,
          inputs_hash = excluded.inputs_hash, dedupe_key = excluded.dedupe_key,
@@ -267,7 +276,7 @@ begin
          last_error = excluded.last_error, settled_at = null, settled_by = null;
   perform fairlane.settle(array[row(
     held.lane_id, 0, 0, -1, 1, fairlane.seconds_since(held.started_at, v_now), held.charged,
-    null, null, 0)::fairlane.movement]);
+    null, null, 0, array['dead_letter'])::fairlane.movement]);
   return 'dead_letter';
 end
 $$;

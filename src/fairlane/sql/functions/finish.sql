@@ -84,13 +84,13 @@ begin
       (id, tenant_id, definition_id, queue, status, priority, payload, scheduled_for, created_at,
        queued_at, started_at, finished_at, attempt, forgiven, lost, max_attempts, worker_id,
        source, source_ref, dedupe_key, concurrency_key, correlation_id, inputs_hash, retry_of,
-       replays, created_by, phase, progress, errors, last_error, result, reused_from)
+       replays, created_by, phase, progress, errors, last_error, result, reused_from, trace)
     select id, tenant_id, definition_id, queue, end_status, priority, payload, scheduled_for,
            created_at, queued_at, started_at, v_now, attempt, forgiven, lost, max_attempts,
            worker_id, source, source_ref, dedupe_key, concurrency_key, correlation_id,
            inputs_hash, retry_of, replays, created_by, phase, progress,
            coalesce(end_errors, errors), coalesce(end_error, last_error), end_result,
-           reused_from
+           reused_from, trace
       from gone
   ), by_lane as (
     select lane_id,
@@ -101,12 +101,12 @@ begin
            coalesce(sum(fairlane.seconds_since(started_at, v_now))
                     filter (where status = 'running'), 0) as seconds,
            coalesce(sum(charged) filter (where status = 'running'), 0) as charged,
-           array_agg(id) as ids
+           array_agg(end_status) as tally
       from gone
      group by lane_id
   )
   select array_agg(row(lane_id, queued, scheduled, running, ended, seconds, charged,
-                       null, null, 0)::fairlane.movement),
+                       null, null, 0, tally)::fairlane.movement),
          (select coalesce(array_agg(id), '{}') from gone)
     into retire.movements, retire.ids
     from by_lane;

@@ -155,7 +155,7 @@ begin
            fairlane.id_of('lane', j.queue, j.tenant_id::text, j.definition_id::text,
                           j.concurrency_key),
            j.queue, j.tenant_id, j.definition_id, j.concurrency_key, 0, 0, null, null,
-           0)::fairlane.arrival)
+           0, null)::fairlane.arrival)
     into v_lanes
     from unnest(v_jobs) j;
   perform fairlane.open_lanes(v_lanes);

@@ -102,7 +102,7 @@ begin
            case when j.lane_id = fairlane.id_of('lane', j.queue, j.tenant_id::text,
                                                 j.definition_id::text, j.concurrency_key)
                 then j.definition_id end,
-           j.concurrency_key, 0, 0, null, null, 0)::fairlane.arrival)
+           j.concurrency_key, 0, 0, null, null, 0, null)::fairlane.arrival)
     into v_missing
     from fairlane.job j
    where j.id = any (ensure_lanes.jobs)

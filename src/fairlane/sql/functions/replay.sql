@@ -40,7 +40,7 @@ begin
     (id, tenant_id, lane_id, definition_id, queue, status, priority, payload, scheduled_for,
      created_at, queued_at, attempt, forgiven, lost, max_attempts, source, source_ref, dedupe_key,
      concurrency_key, correlation_id, inputs_hash, retry_of, replays, created_by, last_error,
-     reuse)
+     reuse, trace)
   values
     (v_dead.id, v_dead.tenant_id, v_lane, v_dead.definition_id, v_dead.queue, 'queued',
      v_dead.priority, v_payload, v_now, v_dead.created_at, v_now,
@@ -48,7 +48,8 @@ begin
      v_key, v_dead.concurrency_key, v_dead.correlation_id,
      case when replay.payload is null then v_dead.inputs_hash else replay.inputs_hash end,
      v_dead.retry_of,
-     v_dead.replays + 1, v_dead.created_by, v_dead.last_error, v_definition.reuse)
+     v_dead.replays + 1, v_dead.created_by, v_dead.last_error, v_definition.reuse,
+     v_dead.trace)
   on conflict (tenant_id, dedupe_key) where dedupe_key is not null do nothing
   returning id into v_live;
   if v_live is null then
@@ -131,6 +132,13 @@ begin
          settled_at = settle_dead_letter.now,
          settled_by = fairlane.actor()
    where id = dead.id;
+  -- Told to the share as arrivals are: who settles a dead letter waits for nobody. Any lane of the
+  -- share will do.
+  insert into fairlane.arrival (lane_id, queue, tenant_id, queued, scheduled, tally)
+  values (fairlane.id_of('lane', dead.queue, dead.tenant_id::text, null, null), dead.queue,
+          dead.tenant_id, 0, 0,
+          case settle_dead_letter.status when 'retried' then 'replayed'
+                                         else settle_dead_letter.status end);
   perform fairlane.note_change('dead_letter.' || settle_dead_letter.status, dead.tenant_id,
                                dead.id::text,
                                jsonb_build_object('notes', settle_dead_letter.notes));
@@ -167,6 +175,7 @@ begin
            'correlation_id', v_old.correlation_id, 'max_attempts', v_old.max_attempts,
            'source', v_old.source, 'source_ref', v_old.source_ref,
            'created_by', fairlane.actor(), 'retry_of', v_old.id,
+           'trace', v_old.trace,
            'reuse', false)));        -- to run it again is the point
   perform fairlane.note_change('job.retry', v_old.tenant_id, v_old.id::text,
                                jsonb_build_object('new_job', v_new));

@@ -126,7 +126,8 @@ begin
            touched_at      = case when l.concurrency_key is null then l.touched_at else v_now end
       from unnest(movements) m
      where l.id = m.lane_id
-    returning l.id, l.share_id, l.gates, l.state, m.queued, m.running, m.ended, m.seconds, m.charged
+    returning l.id, l.share_id, l.gates, l.state, m.queued, m.running, m.ended, m.seconds, m.charged,
+              m.over_backlog, m.tally
   ), gate as (
     update fairlane.gate g
        set running = g.running + d.running
@@ -142,11 +143,42 @@ begin
     -- What a job really took replaces what it was charged; the next is expected to be alike.
     update fairlane.share s
        set vtime    = s.vtime + (d.seconds - d.charged) / s.weight,
-           expected = greatest(s.expected + (d.seconds / d.ended - s.expected)
-                                            * (1 - power(0.8, least(d.ended, 50))), 0.0001)
-      from (select share_id, sum(ended) as ended, sum(seconds) as seconds, sum(charged) as charged
-              from moved
-             where ended > 0
+           expected = case when d.ended = 0 then s.expected else
+                        greatest(s.expected + (d.seconds / d.ended - s.expected)
+                                              * (1 - power(0.8, least(d.ended, 50))), 0.0001) end,
+           worker_seconds        = s.worker_seconds + d.seconds,
+           succeeded             = s.succeeded + d.succeeded,
+           succeeded_with_errors = s.succeeded_with_errors + d.succeeded_with_errors,
+           failed                = s.failed + d.failed,
+           canceled              = s.canceled + d.canceled,
+           dead_letter           = s.dead_letter + d.dead_letter,
+           retried               = s.retried + d.retried,
+           replayed              = s.replayed + d.replayed,
+           resolved              = s.resolved + d.resolved,
+           ignored               = s.ignored + d.ignored,
+           over_backlog          = s.over_backlog + d.over_backlog
+      from (select share_id, sum(ended) as ended, sum(seconds) as seconds, sum(charged) as charged,
+                   sum(over_backlog) as over_backlog, sum(succeeded) as succeeded,
+                   sum(succeeded_with_errors) as succeeded_with_errors, sum(failed) as failed,
+                   sum(canceled) as canceled, sum(dead_letter) as dead_letter,
+                   sum(retried) as retried, sum(replayed) as replayed, sum(resolved) as resolved,
+                   sum(ignored) as ignored
+              from moved m
+             cross join lateral (
+                     select count(*) filter (where what = 'succeeded') as succeeded,
+                            count(*) filter (where what = 'succeeded_with_errors')
+                              as succeeded_with_errors,
+                            count(*) filter (where what = 'failed') as failed,
+                            count(*) filter (where what = 'canceled') as canceled,
+                            count(*) filter (where what = 'dead_letter') as dead_letter,
+                            count(*) filter (where what = 'retried') as retried,
+                            count(*) filter (where what = 'replayed') as replayed,
+                            count(*) filter (where what = 'resolved') as resolved,
+                            count(*) filter (where what = 'ignored') as ignored
+                       from unnest(m.tally) what) t
+             where m.ended > 0
+                or m.over_backlog > 0
+                or m.tally is not null
              group by share_id) d
      where s.id = d.share_id
   )

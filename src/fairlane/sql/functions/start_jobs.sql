@@ -6,7 +6,9 @@ returns table (
   definition_id uuid, definition_key text, version text, payload jsonb,
   correlation_id text, timeout_seconds int, started_at timestamptz,
   revision int,               -- of the definition: whoever keeps it in memory sees that it changed
-  inputs_hash text, reuse boolean
+  inputs_hash text, reuse boolean,
+  waited real,                -- seconds since it was due
+  trace text, last_trace text -- of who enqueued it; of the attempt before, if that failed
 )
 language plpgsql
 as $$
@@ -54,15 +56,18 @@ begin
        and c.is_active
        and not c.misplaced
     returning j.id, j.attempt, j.forgiven, j.max_attempts, j.tenant_id, j.definition_id, j.priority,
-              j.payload, j.correlation_id, j.started_at, j.inputs_hash, j.reuse,
+              j.payload, j.correlation_id, j.started_at, j.inputs_hash, j.reuse, j.trace,
+              case when j.last_error is not null then j.last_error ->> 'trace' end as last_trace,
+              greatest(start_jobs.now - greatest(j.scheduled_for, j.created_at), interval '0') as waited,
               c.nth, c.place, c.take, c.tenant, c.key, c.version, c.revision, c.timeout_seconds
   ), by_lane as (
-    select nth, count(*)::int as n, max(priority) as priority,
+    select nth, count(*)::int as n, sum(waited) as waited, max(priority) as priority,
            (array_agg(id) filter (where place = take))[1] as last
       from started
      group by nth
   ), done as (
-    select t.lane_id, t.share_id, t.gates, t.cost, t.lanes, coalesce(c.n, 0) as n, c.priority, c.last,
+    select t.lane_id, t.share_id, t.gates, t.cost, t.lanes, coalesce(c.n, 0) as n, c.waited,
+           c.priority, c.last,
            case when coalesce(c.n, 0) < t.take then 'idle' else t.state end as state,
            case when coalesce(c.n, 0) = t.take then t.blocked_on end as blocked_on,
            case when coalesce(c.n, 0) = t.take then t.throttled_until end as throttled_until
@@ -101,6 +106,8 @@ begin
   ), share as (
     update fairlane.share s
        set vtime = s.vtime + d.cost / s.weight,
+           started = s.started + d.n,
+           wait_seconds = s.wait_seconds + coalesce(date_part('epoch', d.waited), 0),
            -- With eight lanes in the turn there may be more that it did not look at.
            ready = not s.paused
                    and (d.ready or (d.lanes = 8
@@ -109,7 +116,8 @@ begin
                                                  where l.share_id = s.id
                                                    and l.state = 'ready'
                                                    and l.id <> all (d.ids))))
-      from (select share_id, sum(n * cost) as cost, bool_or(state = 'ready') as ready,
+      from (select share_id, sum(n * cost) as cost, sum(n) as n, sum(waited) as waited,
+                   bool_or(state = 'ready') as ready,
                    max(lanes) as lanes, array_agg(lane_id) as ids
               from done
              group by share_id) d
@@ -120,7 +128,8 @@ begin
          version,
          -- A large payload is fetched on its own: while a result is being sent, locks are held.
          case when pg_column_size(payload) <= 4096 then payload end,
-         correlation_id, timeout_seconds, started_at, revision, inputs_hash, reuse
+         correlation_id, timeout_seconds, started_at, revision, inputs_hash, reuse,
+         date_part('epoch', waited)::real, trace, last_trace
     from started
    order by nth, place;
 end

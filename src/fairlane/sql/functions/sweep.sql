@@ -68,12 +68,13 @@ begin
       select lane_id, sum(queued)::int as queued, sum(scheduled)::int as scheduled,
              (array_agg(head_priority order by head_priority, head_id))[1] as head_priority,
              (array_agg(head_id order by head_priority, head_id))[1] as head_id,
-             sum(over_backlog)::int as over_backlog, count(*) as n
+             sum(over_backlog)::int as over_backlog,
+             array_agg(tally) filter (where tally is not null) as tally, count(*) as n
         from taken
        group by lane_id
     )
     select array_agg(row(lane_id, queued, scheduled, 0, 0, 0, 0, head_priority, head_id,
-                         over_backlog)::fairlane.movement),
+                         over_backlog, tally)::fairlane.movement),
            coalesce(sum(n), 0)
       into v_fold, v_taken
       from by_lane;

@@ -85,5 +85,6 @@ create type fairlane.movement as (
   charged          float8,        -- worker seconds they had been charged in advance
   head_priority    int,           -- the first of the jobs that became queued
   head_id          uuid,
-  over_backlog     int
+  over_backlog     int,
+  tally            text[]         -- what its share counts of this: counters of the same names
 );

@@ -15,7 +15,24 @@ create table fairlane.share (
   vtime     float8  not null default 0,     -- worker seconds had, divided by weight
   expected  real    not null default 1,     -- seconds a job is expected to run: a moving average
   ready     boolean not null default false, -- has a ready lane, and its tenant is not paused
-  paused    boolean not null default false
+  paused    boolean not null default false,
+  -- What has happened here in all; see docs/metrics.md. They only rise, and a share is never taken
+  -- away. What was enqueued is not among them: it is what is live now and what has ended.
+  started               bigint not null default 0,     -- attempts
+  wait_seconds          float8 not null default 0,     -- from when they were due to their start
+  worker_seconds        float8 not null default 0,     -- of attempts that ended
+  succeeded             bigint not null default 0,
+  succeeded_with_errors bigint not null default 0,
+  failed                bigint not null default 0,
+  canceled              bigint not null default 0,
+  dead_letter           bigint not null default 0,
+  retried               bigint not null default 0,     -- attempts that failed and were not the last
+  lost                  bigint not null default 0,     -- attempts whose worker died
+  stuck                 bigint not null default 0,     -- attempts that did not end
+  replayed              bigint not null default 0,     -- dead letters, and the next two
+  resolved              bigint not null default 0,
+  ignored               bigint not null default 0,
+  over_backlog          bigint not null default 0      -- jobs accepted above a backlog limit
 ) with (fillfactor = 50);
 
 -- claim: the ready shares of a queue, lowest virtual time first
@@ -88,7 +105,8 @@ create table fairlane.arrival (
   scheduled       int    not null,
   head_priority   int,
   head_id         uuid,
-  over_backlog    int    not null default 0
+  over_backlog    int    not null default 0,
+  tally           text                                -- a counter of the share that rises by one
 );
 
 create index arrival_by_xid    on fairlane.arrival (xid);

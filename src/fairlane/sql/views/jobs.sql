@@ -8,21 +8,22 @@ select j.id, j.tenant_id, t.slug as tenant, d.key as definition_key, d.version, 
        j.attempt - j.forgiven as attempt_count, j.max_attempts, j.attempt, j.lost,
        w.name as worker, j.phase, j.progress, j.errors, j.last_error,
        fairlane.result_shown(j.result, d.result_schema) as result, j.retry_of, j.replays,
-       j.created_by, j.cancel_requested_at, j.reused_from
+       j.created_by, j.cancel_requested_at, j.reused_from,
+       substr(j.trace, 4, 32) as trace_id, j.trace
   from (
     select id, tenant_id, definition_id, queue, status, source, source_ref, priority, payload,
            inputs_hash, dedupe_key, concurrency_key, correlation_id, created_at, scheduled_for,
            queued_at, started_at, null::timestamptz as finished_at, attempt, forgiven,
            max_attempts, lost, worker_id, phase, progress, errors, last_error,
            null::jsonb as result, retry_of, replays, created_by, cancel_requested_at,
-           null::uuid as reused_from
+           null::uuid as reused_from, trace
       from fairlane.job
      union all
     select id, tenant_id, definition_id, queue, 'dead_letter', source, source_ref, priority,
            payload, inputs_hash, dedupe_key, concurrency_key, correlation_id, created_at,
            scheduled_for, queued_at, started_at, died_at, attempt, forgiven, max_attempts, lost,
            worker_id, phase, progress, errors, last_error, null, retry_of, replays, created_by,
-           null, null
+           null, null, trace
       from fairlane.dead_letter
      where status <> 'retried'
      union all
@@ -30,7 +31,7 @@ select j.id, j.tenant_id, t.slug as tenant, d.key as definition_key, d.version, 
            inputs_hash, dedupe_key, concurrency_key, correlation_id, created_at, scheduled_for,
            queued_at, started_at, finished_at, attempt, forgiven, max_attempts, lost, worker_id,
            phase, progress, errors, last_error, result, retry_of, replays, created_by, null,
-           reused_from
+           reused_from, trace
       from fairlane.history
   ) j
   join fairlane.tenant t on t.id = j.tenant_id

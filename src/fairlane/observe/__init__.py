@@ -1,0 +1,1 @@
+"""What a running Fairlane tells of itself: whom a log line is about, and traces."""

@@ -1,0 +1,14 @@
+-- The trace that a job was enqueued in: a W3C traceparent and, after a space, a tracestate. A column
+-- and no table: a job without one pays a bit in the row's header for it.
+alter type fairlane.request add attribute trace text;
+
+alter table fairlane.job         add column trace text;
+alter table fairlane.dead_letter add column trace text;
+alter table fairlane.history     add column trace text;
+
+-- These take or answer more than they did.
+drop function if exists fairlane.enqueue(text, text, jsonb, text, text, int, timestamptz, text, text,
+                                         text, int, text, text, text, uuid, uuid, boolean);
+drop function if exists fairlane.claim_queues(uuid, text[], int[]);
+drop function if exists fairlane.claim(uuid, text, int, boolean);
+drop function if exists fairlane.start_jobs(uuid, fairlane.turn[], timestamptz);

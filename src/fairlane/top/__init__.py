@@ -1,0 +1,1 @@
+"""`fairlane top`: what goes on now, read from counters, on a page of a terminal."""
