@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from fairlane.job import Enqueued, Job, JobStatus
     from fairlane.outcome import Fail, Snooze
     from fairlane.task import Task
+    from fairlane.web.app import ui
 
 __all__ = [
     "Emitted",
@@ -28,6 +29,7 @@ __all__ = [
     "asgi",
     "errors",
     "router",
+    "ui",
 ]
 
 # A name brings its module when it is asked for: `fairlane --help` needs no database driver.
@@ -44,6 +46,7 @@ _HOMES = {
     "Task": "fairlane.task",
     "asgi": "fairlane.api.app",
     "router": "fairlane.api.app",
+    "ui": "fairlane.web.app",
 }
 
 if not TYPE_CHECKING:
