@@ -1,4 +1,4 @@
-"""The web pages as an application: `create_ui(service)` beside the API, `fairlane.ui()` in yours."""
+"""The web pages: `create_ui(service)` beside the API, `fairlane.ui()` in your application."""
 
 import contextlib
 import inspect
@@ -51,7 +51,7 @@ class User:
     tenant: str | None = None
 
 
-Auth = Callable[[Request], "User | None | Awaitable[User | None]"]
+Auth = Callable[[Request], "User | Awaitable[User | None] | None"]
 
 
 class UI:

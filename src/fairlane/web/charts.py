@@ -169,7 +169,8 @@ def _framed(
     floor = HEIGHT - BOTTOM
     grid = Markup("").join(
         Markup(
-            '<path class="grid" d="M{} {:.1f}H{}"/><text x="{}" y="{:.1f}" text-anchor="end">{}</text>'
+            '<path class="grid" d="M{} {:.1f}H{}"/>'
+            '<text x="{}" y="{:.1f}" text-anchor="end">{}</text>'
         ).format(LEFT, y, WIDTH - RIGHT, LEFT - 5, y + 3, said)
         for y, said in (
             (TOP, _short(top)),

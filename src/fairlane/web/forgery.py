@@ -1,4 +1,4 @@
-"""No other site acts in somebody's name: each change comes from a page of ours, and knows a word."""
+"""No other site acts in somebody's name: a change comes from a page of ours, and knows a word."""
 
 import hashlib
 import hmac

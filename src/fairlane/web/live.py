@@ -38,7 +38,7 @@ class Watcher(Stream):
         super().__init__(who, None, 0)
         self.topics = topics
         self.secret = secret
-        # Whatever changed since its pages were made: after the first look all of it is fetched once.
+        # What changed since its pages were made: after the first look all of it is fetched once.
         self._dirty = set(topics)
         self._told_at = 0.0
 
@@ -80,7 +80,7 @@ class Feed:
         return watcher
 
     def leave(self, watcher: Stream) -> None:
-        self._watchers.discard(watcher)  # type: ignore[arg-type]
+        self._watchers.discard(watcher)
 
     def ended(self, secret: str) -> None:
         """Somebody signed out."""

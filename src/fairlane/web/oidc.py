@@ -33,7 +33,8 @@ class Signing:
 
     @classmethod
     def begun(cls, back: str) -> "Signing":
-        return cls(*(secrets.token_urlsafe(32) for _ in range(3)), next=back)
+        state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
+        return cls(state, nonce, verifier, back)
 
     @classmethod
     def of(cls, cookie: str | None) -> "Signing | None":

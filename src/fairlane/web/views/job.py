@@ -68,7 +68,7 @@ async def show(visit: Visit) -> Response:
         tabs=_tabs(attempts, events_of(job, attempts)),
         how=Progress.of(job),
         left=_left(job, Progress.of(job), visit),
-        phases=phases_of(job, said, visit.now),
+        phases=phases_of(job, [dict(row) for row in said], visit.now),
         timeline=timeline_of(job, attempts, visit.now, visit.prefs.tz),
         events=events_of(job, attempts),
         cancel_asked=canceling[0]["cancel_requested_at"] if canceling else None,
