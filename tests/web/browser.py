@@ -45,6 +45,7 @@ class Tab:
     def __init__(self, page: Page) -> None:
         self.page = page
         self.wrong: list[str] = []
+        self.checks = True
         page.add_init_script(LISTEN)
         page.on("pageerror", lambda error: self.wrong.append(f"error: {error}"))
         page.on(

@@ -65,7 +65,29 @@ async def dress(core: Core, stage: Stage) -> None:
     stage.tokens["worker"] = (await tokens.create(core.conn, Role.WORKER)).token
     rival = await tokens.create(core.conn, Role.ADMIN, tenant="globex")
     stage.tokens["rival"] = rival.token
+    await _past(core)
     await _work(core, stage)
+
+
+async def _past(core: Core) -> None:
+    """An hour of jobs that have ended, in waves."""
+    await core.fetch(
+        """
+        insert into fairlane.history (id, tenant_id, definition_id, queue, status, priority,
+          payload, scheduled_for, created_at, queued_at, started_at, finished_at, attempt,
+          forgiven, lost, max_attempts, source, replays)
+        select fairlane.uuid7(at - wait), t.id, d.id, 'default',
+               case when n % 29 = 0 then 'failed' else 'succeeded' end, 100, '{}',
+               at - wait, at - wait, at - wait, at, at + interval '1 second', 1, 0, 0, 3,
+               'manual', 0
+          from generate_series(1, 60) minute
+         cross join lateral (select fairlane.clock() - make_interval(mins => 61 - minute)) m (at)
+         cross join lateral (select make_interval(secs => 0.4 + (minute * 7 % 13) / 9.0)) w (wait)
+         cross join lateral generate_series(1, 14 + (9 * sin(minute / 6.0))::int + minute % 4) n
+          join fairlane.tenant t on t.slug = (array['acme', 'globex', 'initech'])[n % 3 + 1]
+          join fairlane.definition d on d.key = 'email.send'
+        """
+    )
 
 
 async def _work(core: Core, stage: Stage) -> None:
@@ -81,7 +103,7 @@ async def _work(core: Core, stage: Stage) -> None:
             stage.jobs["dead_letter"] = lease.job_id
         good = [lease for lease in leases if lease not in bad]
         await core.finish(*good, result={"sent": True})
-        stage.jobs |= {"succeeded": each.job_id for each in good if each.tenant == "acme"}
+        stage.jobs["succeeded"] = next(each.job_id for each in good if each.tenant == "acme")
     stage.jobs["failed"] = await core.enqueue("acme", "sync_crm")
     (lease,) = await core.claim(worker, 1)
     await core.fail(lease, final=True, error={"type": "Unauthorized", "message": "401 from CRM"})

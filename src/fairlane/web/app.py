@@ -65,7 +65,8 @@ class UI:
         self.statics = statics()
         self.templates = Templates(self.statics.version)
         self.feed = Feed(service)
-        self.logins = Buckets(rate=0.2, burst=10)  # of one address: ten, then one in 5 seconds
+        # Of one address: ten at once, then one in five seconds; none where calls have no limit.
+        self.logins = Buckets(rate=0.2 if service.limits.rate else 0, burst=10)
 
     @property
     def sessions(self) -> Sessions:

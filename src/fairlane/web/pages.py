@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from starlette.responses import Response
 
 from fairlane.access.principal import Principal
-from fairlane.access.roles import Permission
+from fairlane.access.roles import Permission, Role
 from fairlane.web import live, signin
 from fairlane.web.views import account, coming, home, job, jobs, operating, overview, palette
 from fairlane.web.visit import Visit
@@ -43,7 +43,10 @@ class Page:
         return "{tenant}" in self.path
 
     def lets_in(self, who: Principal) -> bool:
-        return self.needs is not None and who.may(self.needs)
+        return self.lets_in_role(who.role)
+
+    def lets_in_role(self, role: Role) -> bool:
+        return self.needs is not None and role.may(self.needs)
 
 
 def _post(name: str, path: str, view: View, needs: Permission, under: str) -> Page:

@@ -62,7 +62,7 @@ export function morph(old, fresh) {
 
 /** What a person or a module has set, and the server knows nothing of. @param {Element} node @param {string} name */
 function kept(node, name) {
-  return name === "open" || name === "aria-selected" || name === "aria-busy"
+  return name === "open" || name === "data-shown" || name === "aria-selected" || name === "aria-busy"
     || (name === "hidden" && node.hasAttribute("data-shown"))
     || (name === "class" && node.hasAttribute("data-row"));
 }

@@ -44,4 +44,7 @@ document.addEventListener("click", async (event) => {
   await navigator.clipboard?.writeText(button.dataset.copy ?? "");
   toast(button.dataset.said ?? "Copied.");
 });
-for (const each of all("button[data-copy][hidden]")) each.hidden = false;
+// What needs a script is shown by one.
+function reveal() { for (const each of all("button[data-copy][hidden]")) { each.hidden = false; each.dataset.shown = ""; } }
+document.addEventListener("fl:after", reveal);
+reveal();

@@ -30,7 +30,7 @@ TABS = ("logs", "payload", "result", "attempts", "events")
 PHASES = 50
 
 PHASE_LINES = """
-select attempt, logged_at as at, substr(message, 8) as name
+select seq, attempt, logged_at as at, substr(message, 8) as name
   from fairlane.log_line
  where job_id = $1 and tenant_id = $2 and message like 'phase: %'
  order by seq desc limit $3

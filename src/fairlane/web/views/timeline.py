@@ -32,7 +32,7 @@ def phases_of(job: Row, said: Sequence[Row], now: datetime) -> list[Phase]:
     if not said:
         return []
     last = max(row["attempt"] for row in said)
-    named = sorted((row for row in said if row["attempt"] == last), key=lambda row: row["at"])
+    named = sorted((row for row in said if row["attempt"] == last), key=lambda row: row["seq"])
     ends = [row["at"] for row in named[1:]]
     live = job["status"] == "running"
     final = now if live else (job["finished_at"] or now)
