@@ -163,7 +163,9 @@ def serving(url: str, **options: Any) -> Iterator[str]:
         url, settings=Settings(**options), limits=Limits(rate=0), pages=True
     )
     with listen("127.0.0.1", 0) as listening:
-        server = Server(uvicorn.Config(app, log_config=None, ws="none", lifespan="auto"))
+        server = Server(
+            uvicorn.Config(app, log_config=None, ws="none", timeout_graceful_shutdown=1)
+        )
         thread = threading.Thread(
             target=lambda: asyncio.run(server.serve(sockets=[listening])), daemon=True
         )

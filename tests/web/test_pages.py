@@ -1,5 +1,8 @@
 """Every page for every role, in both themes: it answers, it is accessible, nothing is wrong."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import httpx2
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -18,11 +21,12 @@ def path_of(page: Page, stage: Stage, tenant: str = "acme") -> str:
     return page.path.replace("{tenant}", tenant).replace("{job}", str(stage.jobs["running"]))
 
 
-def client(stage: Stage, role: str | None) -> httpx2.Client:
-    http = httpx2.Client(base_url=stage.address)
-    if role is not None:
-        assert http.post("/login", data={"token": stage.tokens[role]}).status_code == 303
-    return http
+@contextmanager
+def client(stage: Stage, role: str | None) -> Iterator[httpx2.Client]:
+    with httpx2.Client(base_url=stage.address) as http:
+        if role is not None:
+            assert http.post("/login", data={"token": stage.tokens[role]}).status_code == 303
+        yield http
 
 
 @pytest.mark.parametrize("role", ROLES)
