@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import httpx2
 import pytest
-from axe_playwright_python.sync_playwright import Axe
+from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 
 from fairlane.access.roles import Role
 from fairlane.web.pages import PAGES, Page
@@ -13,7 +13,7 @@ from web.conftest import Visit
 from web.stage import ROLES, Stage
 
 GETS = [page for page in PAGES if page.method == "GET" and page.needs and page.name != "events"]
-LOOKED_AT = ("/t/acme", "/t/acme/jobs", "/account", "/t/acme/jobs?state=nonsense&since=soon")
+LOOKED_AT = ("/t/acme", "/account", "/t/acme/jobs?state=nonsense&since=soon")
 AXE = Axe()
 
 
@@ -63,16 +63,20 @@ def test_nobody_sees_a_page_before_signing_in(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("role", ROLES)
-def test_pages_are_accessible(visit: Visit, stage: Stage, role: str, theme: str) -> None:
-    paths = [*LOOKED_AT, f"/t/acme/jobs/{stage.jobs['running']}"]
-    if role == "operator":
-        paths += ["/ops", f"/t/acme/jobs/{stage.jobs['queued']}?tab=events"]
-    for path in paths:
-        tab = visit(path, role, theme)
+@pytest.mark.parametrize("role", ["viewer", "member", "admin"])
+def test_pages_open_without_fault(visit: Visit, stage: Stage, role: str, theme: str) -> None:
+    for path in ("/t/acme", "/t/acme/jobs", f"/t/acme/jobs/{stage.jobs['running']}"):
+        assert visit(path, role, theme).page.locator("h1").count() == 1
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_pages_are_accessible(visit: Visit, stage: Stage, theme: str) -> None:
+    """As an operator, who sees all that others see; axe takes its time."""
+    job = f"/t/acme/jobs/{stage.jobs['running']}"
+    for path in (*LOOKED_AT, job, "/ops"):
+        tab = visit(path, "operator", theme)
         found = AXE.run(tab.page)
         assert found.violations_count == 0, f"{path}: {found.generate_report()}"
-        assert tab.page.locator("h1").count() == 1
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

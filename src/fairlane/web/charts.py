@@ -108,7 +108,7 @@ def bars(
                     104 + 530 * min(max(tick, 0), 1) - 1, y + 3
                 )
             )
-    table = _table(label, ("", "value"), [(name, text) for name, _, _, text, _ in rows])
+    table = _table(label, ("name", "value"), [(name, text) for name, _, _, text, _ in rows])
     note = Markup('<p class="note">{}</p>').format(caption) if caption else ""
     return Markup(
         '<figure class="chart"><svg class="bars" viewBox="0 0 700 {}" role="img" aria-label="{}">{}'
