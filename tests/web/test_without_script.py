@@ -1,4 +1,4 @@
-"""With JavaScript off: read, filter, page, cancel, run again. And mounted in another application."""
+"""With JavaScript off: read, filter, page, cancel, run again. And mounted somewhere else."""
 
 from fastapi import FastAPI
 from playwright.sync_api import expect
