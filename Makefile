@@ -10,7 +10,7 @@ STAMP := .venv/.installed
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := install
-.PHONY: install up test examples example check format lock bench bench-recovery bench-memory bench-peers clean help
+.PHONY: install up test examples example check format lock bench bench-recovery bench-memory bench-peers screenshots clean help
 
 install: $(STAMP) ## build .venv from requirements.lock
 	@:
@@ -55,6 +55,9 @@ bench-peers: .venv-peers/.installed ## Fairlane beside its peers, in one run
 	$$uv pip install --quiet --python .venv-peers/bin/python -e '.[all]' \
 	  pgqueuer awa-pg chancy procrastinate 'psycopg[binary,pool]'
 	@touch .venv-peers/.installed
+
+screenshots: $(STAMP) ## each web page in both themes, to build/screenshots
+	@PYTHONPATH=tests $(BIN)/python -m web.screenshots $(ARGS)
 
 lock: ## compile requirements.lock anew; ARGS=--upgrade takes the newest versions
 	@$(find_uv); test -n "$$uv" || { echo "make lock needs uv"; exit 1; }; \

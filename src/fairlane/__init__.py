@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from fairlane.job import Enqueued, Job, JobStatus
     from fairlane.outcome import Fail, Snooze
     from fairlane.task import Task
+    from fairlane.web.app import ui
     from fairlane.worker.main import run_worker
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "errors",
     "router",
     "run_worker",
+    "ui",
 ]
 
 # A name brings its module when it is asked for: `fairlane --help` needs no database driver.
@@ -47,6 +49,7 @@ _HOMES = {
     "asgi": "fairlane.api.app",
     "router": "fairlane.api.app",
     "run_worker": "fairlane.worker.main",
+    "ui": "fairlane.web.app",
 }
 
 if not TYPE_CHECKING:

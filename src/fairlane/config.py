@@ -4,6 +4,7 @@ import os
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -35,6 +36,12 @@ class Settings:
     oidc_roles: Mapping[str, str] = field(default_factory=dict)
     # Where a trace is looked at, with {trace_id} in it. See docs/observing.md.
     trace_url: str | None = None
+    # For sign-in on the web pages; the client is the audience where none is named.
+    oidc_client_id: str | None = None
+    oidc_client_secret: str | None = field(default=None, repr=False)
+    # The web pages behind a proxy. See docs/web.md.
+    base_url: str | None = None
+    trusted_proxies: tuple[str, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     def trace_link(self, trace_id: str | None) -> str | None:
@@ -147,6 +154,21 @@ def _roles(name: str, value: Any) -> dict[str, str]:
     return value
 
 
+def _addresses(name: str, value: Any) -> tuple[str, ...]:
+    """Addresses or networks, as a list or with commas; "*" is anybody."""
+    found = value.split(",") if isinstance(value, str) else value
+    expected = "addresses like 10.0.0.1,10.1.0.0/16, or *"
+    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+        raise ConfigError(name, expected, got=repr(value))
+    texts = tuple(each.strip() for each in found)
+    for each in texts:
+        try:
+            each == "*" or ip_network(each)
+        except ValueError:
+            raise ConfigError(name, expected, got=repr(each)) from None
+    return texts
+
+
 def _path(name: str, value: Any) -> Path:
     return Path(_text(name, value))
 
@@ -207,4 +229,8 @@ _SETTINGS = {
     "oidc_role_claim": _Setting(_text, ("FAIRLANE_OIDC_ROLE_CLAIM",)),
     "oidc_roles": _Setting(_roles, ("FAIRLANE_OIDC_ROLES",)),
     "trace_url": _Setting(_trace_url, ("FAIRLANE_TRACE_URL",)),
+    "oidc_client_id": _Setting(_text, ("FAIRLANE_OIDC_CLIENT_ID",)),
+    "oidc_client_secret": _Setting(_text, ("FAIRLANE_OIDC_CLIENT_SECRET",)),
+    "base_url": _Setting(_web_url, ("FAIRLANE_BASE_URL",)),
+    "trusted_proxies": _Setting(_addresses, ("FAIRLANE_TRUSTED_PROXIES",)),
 }

@@ -62,6 +62,12 @@ class Door:
             return await self._tokens.verify(bearer)
         return await self._oidc.verify(bearer)
 
+    async def admit_client(self, text: str, client: str) -> Principal:
+        """Who the provider says has signed in to the web pages, its client."""
+        if self._oidc is None:
+            raise Unauthenticated("there is no sign-in provider")
+        return await self._oidc.verify(text, client)
+
     async def acting_for(self, who: Principal, tenant: str) -> Principal:
         """The operator `who`, acting for one tenant. Forbidden for anybody else, TenantNotFound.
 

@@ -65,8 +65,10 @@ class OidcVerifier:
     async def close(self) -> None:
         await self._keys.close()
 
-    async def verify(self, text: str) -> Principal:
-        claims = await self._claims(text)
+    async def verify(self, text: str, audience: str | None = None) -> Principal:
+        """`audience`: whom else than us the provider may have written it for, which is the client
+        that our own web pages are to it."""
+        claims = await self._claims(text, audience or self._provider.audience)
         role = self._role(claims)
         subject = f"oidc:{_named(claims['sub'])}"
         expires_at = _moment(claims["exp"])
@@ -79,7 +81,7 @@ class OidcVerifier:
             raise Unauthenticated(REFUSAL)
         return Principal(subject, role, tenant, tenant_id, expires_at=expires_at)
 
-    async def _claims(self, text: str) -> dict[str, Any]:
+    async def _claims(self, text: str, audience: str) -> dict[str, Any]:
         if len(text) > LONGEST:
             raise Unauthenticated(REFUSAL)
         try:
@@ -95,7 +97,7 @@ class OidcVerifier:
                 key.public,
                 algorithms=[algorithm],
                 issuer=self._provider.issuer,
-                audience=self._provider.audience,
+                audience=audience,
                 leeway=LEEWAY,
                 options={"require": ["iss", "aud", "exp", "sub"]},
             )

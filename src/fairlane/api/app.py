@@ -53,9 +53,14 @@ RESOURCES: tuple[APIRouter, ...] = (
 
 
 def asgi(
-    url: str | None = None, *, settings: Settings | None = None, limits: Limits | None = None
+    url: str | None = None,
+    *,
+    settings: Settings | None = None,
+    limits: Limits | None = None,
+    pages: bool = False,
 ) -> FastAPI:
-    """An application of its own, to be served or mounted: the calls, their document, health."""
+    """An application of its own, to be served or mounted: the calls, their document, health; with
+    `pages` the web pages beside them."""
     service = _service(url, settings, limits)
 
     @contextlib.asynccontextmanager
@@ -84,6 +89,10 @@ def asgi(
     async def docs(request: Request) -> HTMLResponse:
         return HTMLResponse(PAGE, headers={"Content-Security-Policy": CONTENT})
 
+    if pages:
+        from fairlane.web.app import beside
+
+        app.router.routes.append(beside(service))
     return app
 
 

@@ -1,7 +1,6 @@
 """/jobs: enqueue, list, look, cancel, run again."""
 
 from typing import Annotated, Any
-from uuid import UUID
 
 from fastapi import APIRouter, Body, Depends, Query, Request
 from starlette.responses import Response
@@ -9,7 +8,7 @@ from starlette.responses import Response
 from fairlane import shapes
 from fairlane.access.principal import Principal
 from fairlane.api import listing
-from fairlane.api.answers import answer, page_of, plain
+from fairlane.api.answers import answer, page_of
 from fairlane.api.bodies import job_in, job_of, json_of
 from fairlane.api.bulk import carried_out
 from fairlane.api.correlating import CORRELATION
@@ -17,6 +16,17 @@ from fairlane.api.documents import describes
 from fairlane.api.enqueuing import Answered
 from fairlane.api.here import CorrelationId, Here
 from fairlane.api.ids import JobId
+from fairlane.api.job_service import (
+    attempts_of,
+    cancel_job,
+    explanation_of,
+    lines_of,
+    output_of,
+    reading,
+    result_of,
+    retry_job,
+    the_job,
+)
 from fairlane.api.limits import BATCH_ITEMS
 from fairlane.api.models import (
     AttemptList,
@@ -36,14 +46,11 @@ from fairlane.api.moments import Moment
 from fairlane.api.operation_models import BulkIn, BulkOut
 from fairlane.api.paging import Page, page
 from fairlane.api.permits import MayAdminister, MayRead, MayWrite
-from fairlane.api.problems import Problem, not_there, problem_of
+from fairlane.api.problems import Problem, problem_of
 from fairlane.api.route import PREFIX, BatchRoute, HotRoute, Route
 from fairlane.api.service import Service
 from fairlane.api.summary import summary_of
 from fairlane.api.tracing import Shown, sending
-from fairlane.core import calls
-from fairlane.core.calls import Call
-from fairlane.core.connect import Connection, send
 from fairlane.errors import Fault
 from fairlane.job import JobStatus
 
@@ -196,24 +203,15 @@ async def bulk(who: MayAdminister, here: Here, body: BulkIn) -> Response:
 
 @router.get("/{job_id}", response_model=JobOut, summary="Show a job")
 async def show(job_id: JobId, who: MayRead, here: Here) -> Response:
-    async with here.database.acting(who, within=here.limits.read_seconds) as connection:
+    async with reading(here, who) as connection:
         return answer(await the_job(connection, who, job_id))
 
 
 @router.get("/{job_id}/attempts", response_model=AttemptList, summary="Show a job's attempts")
 async def attempts(job_id: JobId, who: MayRead, here: Here) -> Response:
-    async with here.database.acting(who, within=here.limits.read_seconds) as connection:
+    async with reading(here, who) as connection:
         await the_job(connection, who, job_id)
-        rows = await send(connection, attempts_of(job_id, who))
-    return page_of([shapes.without_secrets(plain(row)) for row in rows])
-
-
-def attempts_of(job_id: UUID, who: Principal) -> Call:
-    return Call(
-        "select attempt, outcome, worker, started_at, finished_at, error from fairlane.attempts"
-        " where job_id = $1 and tenant_id = $2 order by attempt",
-        (job_id, who.tenant_id),
-    )
+        return page_of(await attempts_of(connection, who, job_id))
 
 
 @router.get(
@@ -223,22 +221,11 @@ def attempts_of(job_id: UUID, who: Principal) -> Call:
 )
 async def result(job_id: JobId, who: MayRead, here: Here) -> Response:
     """409 until the job has ended."""
-    async with here.database.acting(who, within=here.limits.read_seconds) as connection:
-        rows = await send(connection, result_of(job_id, who))
-    if not rows:
-        raise not_there()
-    row = plain(rows[0], "result", "errors", "last_error")
+    async with reading(here, who) as connection:
+        row = await result_of(connection, who, job_id)
     if row["finished_at"] is None or row["status"] == "dead_letter":
         raise Problem(409, f"the job is {row['status']}; it has no result yet", "not-finished")
-    return answer(shapes.without_secrets(row))
-
-
-def result_of(job_id: UUID, who: Principal) -> Call:
-    return Call(
-        "select id, status, result, errors, last_error, finished_at, reused_from"
-        " from fairlane.jobs where id = $1 and tenant_id = $2",
-        (job_id, who.tenant_id),
-    )
+    return answer(row)
 
 
 @router.get("/{job_id}/logs", response_model=LogList, summary="Show what a job has said")
@@ -250,44 +237,21 @@ async def logs(
     attempt: Annotated[int | None, Query(ge=1, le=2**31 - 1)] = None,
 ) -> Response:
     """Lines in the order they were written, and the ends of what a command printed."""
-    after = part.below or 0
-    async with here.database.acting(who, within=here.limits.read_seconds) as connection:
+    async with reading(here, who) as connection:
         await the_job(connection, who, job_id)
-        rows = await send(
-            connection,
-            Call(
-                "select seq, attempt, logged_at as at, level, message, fields"
-                "  from fairlane.log_line"
-                " where job_id = $1 and tenant_id = $2 and seq > $3"
-                "   and ($4::int is null or attempt = $4)"
-                " order by seq limit $5",
-                (job_id, who.tenant_id, after, attempt, part.rows),
-            ),
-        )
-        output = await send(
-            connection,
-            Call(
-                "select attempt, stream, tail, bytes, written_at from fairlane.output"
-                " where job_id = $1 and tenant_id = $2 and ($3::int is null or attempt = $3)"
-                " order by attempt, stream",
-                (job_id, who.tenant_id, attempt),
-            ),
-        )
-    lines = [plain(row, "fields") for row in rows[part.offset : part.offset + part.limit]]
+        rows = await lines_of(connection, who, job_id, part.below or 0, part.rows, attempt)
+        output = await output_of(connection, who, job_id, attempt)
+    lines = rows[part.offset : part.offset + part.limit]
     cursor = str(lines[-1]["seq"]) if len(rows) == part.rows else None
     for line in lines:
         del line["seq"]
-    return answer({**shapes.page(lines, cursor), "output": [plain(row) for row in output]})
+    return answer({**shapes.page(lines, cursor), "output": output})
 
 
 @router.get("/{job_id}/explain", response_model=ExplanationOut, summary="Say why a job waits")
 async def explain(job_id: JobId, who: MayRead, here: Here) -> Response:
-    async with here.database.acting(who, within=here.limits.read_seconds) as connection:
-        call = Call("select fairlane.explain($1, $2)::text", (job_id, who.tenant))
-        (row,) = await send(connection, call)
-    found = plain({"why": row[0]}, "why")["why"]
-    # The answer first; jsonb keeps no order.
-    return answer({name: found.pop(name) for name in ("id", "status", "reason", "detail")} | found)
+    async with reading(here, who) as connection:
+        return answer(await explanation_of(connection, who, job_id))
 
 
 @router.post("/{job_id}/cancel", response_model=JobOut, summary="Cancel a job")
@@ -298,10 +262,7 @@ async def cancel(
     body: Annotated[CancelIn | None, Body()] = None,
 ) -> Response:
     """At once while it waits; a running one is asked to stop, and stays `running` until it has."""
-    reason = body.reason if body else None
-    async with here.database.acting(who) as connection:
-        await send(connection, calls.cancel(job_id, reason, who.tenant))
-        return answer(await the_job(connection, who, job_id))
+    return answer(await cancel_job(here, who, job_id, body.reason if body else None))
 
 
 @router.post(
@@ -309,18 +270,4 @@ async def cancel(
 )
 async def retry(job_id: JobId, who: MayWrite, here: Here) -> Response:
     """As a new job, which says by `retry_of` what it repeats."""
-    async with here.database.acting(who) as connection:
-        (row,) = await send(connection, calls.retry(job_id, who.tenant))
-        return answer(await the_job(connection, who, row[0]), 202)
-
-
-async def the_job(connection: Connection, who: Principal, job_id: UUID) -> dict[str, Any]:
-    """The job as it is shown; 404 where it is not there, or another's."""
-    call = Call(
-        "select * from fairlane.jobs where id = $1 and ($2::uuid is null or tenant_id = $2)",
-        (job_id, who.tenant_id),
-    )
-    rows = await send(connection, call)
-    if not rows:
-        raise not_there()
-    return shapes.job(dict(rows[0]))
+    return answer(await retry_job(here, who, job_id), 202)

@@ -68,6 +68,9 @@ class Filter:
     created_after: datetime | None = None
     created_before: datetime | None = None
     q: str | None = None
+    source_ref: str | None = None
+    worker: str | None = None
+    error: str | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -189,6 +192,18 @@ class Statement:
             conditions.append(
                 "definition_id in (select d.id from fairlane.definition d"
                 f" where d.key = {self._arg(wanted.definition_key)})"
+            )
+        if wanted.source_ref is not None:
+            conditions.append(f"source_ref = {self._arg(wanted.source_ref)}")
+        if wanted.worker is not None:
+            conditions.append(
+                "worker_id in (select w.id from fairlane.worker w"
+                f" where w.name = {self._arg(wanted.worker)})"
+            )
+        if wanted.error is not None:
+            conditions.append(
+                f"position({self._arg(wanted.error.lower())} in lower(concat_ws(': ',"
+                " last_error ->> 'type', last_error ->> 'message'))) > 0"
             )
         if wanted.created_after is not None:
             conditions.append(f"created_at >= {self._arg(wanted.created_after)}::timestamptz")

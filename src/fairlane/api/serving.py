@@ -65,7 +65,7 @@ async def serve(
     url: str, settings: Settings, listening: socket.socket, ready: Callable[[], None]
 ) -> None:
     """Serve until SIGTERM or SIGINT; a second one ends what is still under way."""
-    app = asgi(url, settings=settings)
+    app = asgi(url, settings=settings, pages=True)
     service: Service = app.state.fairlane
     server = Server(
         uvicorn.Config(

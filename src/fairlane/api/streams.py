@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import time
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -14,7 +15,7 @@ from fairlane.access.refusals import AccessError
 from fairlane.api.following import Stream
 from fairlane.api.here import Here
 from fairlane.api.ids import JobId
-from fairlane.api.jobs import the_job
+from fairlane.api.job_service import the_job
 from fairlane.api.permits import MayRead
 from fairlane.api.route import PREFIX, Route, bearer
 from fairlane.api.service import Service
@@ -68,7 +69,12 @@ async def follow_all(request: Request, who: MayRead, here: Here) -> Response:
 
 
 def streamed(request: Request, here: Service, stream: Stream) -> Response:
-    return Events(here, stream, bearer(request))
+    token = bearer(request)
+
+    async def is_good() -> bool:
+        return await _is_good(here, stream, token)
+
+    return Events(here, stream, is_good, here.hub.leave)
 
 
 class Events(Response):
@@ -76,12 +82,19 @@ class Events(Response):
 
     media_type = "text/event-stream"
 
-    def __init__(self, here: Service, stream: Stream, token: str | None) -> None:
+    def __init__(
+        self,
+        here: Service,
+        stream: Stream,
+        is_good: Callable[[], Awaitable[bool]],
+        leave: Callable[[Stream], None],
+    ) -> None:
         super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         del self.headers["content-length"]
         self._here = here
         self._stream = stream
-        self._token = token
+        self._is_good = is_good
+        self._leave = leave
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         # Nothing of ours waits beside the sending: what is left waiting when a reader goes is work
@@ -93,7 +106,7 @@ class Events(Response):
             await self._follow(send, leaving)
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
-            self._here.hub.leave(self._stream)
+            self._leave(self._stream)
             leaving.cancel()
             await asyncio.wait([leaving])
 
@@ -112,7 +125,7 @@ class Events(Response):
             now = time.monotonic()
             if now - looked_at >= RECHECK:
                 looked_at = now
-                if not await _is_good(self._here, stream, self._token):
+                if not await self._is_good():
                     stream.end("the token is no longer good")
             if now - spoke >= HEARTBEAT:
                 spoke = now

@@ -147,6 +147,7 @@ async def _until_stopped(
         children.append(Child("demo", ["-m", "fairlane.demo"], environment, screen.say))
     for child in children:
         child.start()
+    screen.say(f"web pages: {address_of(listening)}/")
     screen.say(f"API: {address_of(listening)}/api/v1, described at {address_of(listening)}/docs")
     screen.say("Ctrl-C stops everything")
 

@@ -22,7 +22,9 @@ as $$
     'register_worker', 'claim', 'claim_queues', 'heartbeat', 'prepare', 'report', 'finish', 'fail',
     'fail_many', 'snooze', 'canceled', 'bounce', 'hand_back', 'stop_worker',
     -- tokens, and who somebody is
-    'create_token', 'revoke_token', 'token_for', 'touch_token', 'tenant_id_of'
+    'create_token', 'revoke_token', 'token_for', 'touch_token', 'tenant_id_of',
+    -- the web pages: who is signed in
+    'open_session', 'session_for', 'end_session'
   ]
 $$;
 

@@ -1,0 +1,130 @@
+"""What the overviews show, read at a cost that does not grow with the number of jobs."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from fairlane.api.listing import WINDOW
+from fairlane.core.calls import Call
+from fairlane.core.connect import Connection, Record, send
+
+MINUTES = 60
+
+__all__ = ["FAILURES", "LONGEST", "NEXT_FIRES", "Activity", "Record", "activity_of"]
+
+ACTIVITY = """
+with ended as (
+  select status, finished_at,
+         extract(epoch from started_at - greatest(queued_at, scheduled_for))::float8 as waited
+    from (select * from fairlane.history {where} order by id desc limit {window}) h
+   where finished_at > fairlane.clock() - interval '60 minutes'
+), made as (
+  select created_at
+    from (select created_at from fairlane.job {where} order by id desc limit {window}) j
+   where created_at > fairlane.clock() - interval '60 minutes'
+   union all
+  select created_at
+    from (select created_at from fairlane.history {where} order by id desc limit {window}) h
+   where created_at > fairlane.clock() - interval '60 minutes'
+), died as (
+  select died_at from fairlane.dead_letter
+   {where} {also} died_at > fairlane.clock() - interval '60 minutes'
+   limit {window}
+)
+select 59 - least(floor(extract(epoch from fairlane.clock() - at) / 60), 59)::int as minute,
+       count(*) filter (where what = 'good')   as good,
+       count(*) filter (where what = 'failed') as failed,
+       count(*) filter (where what = 'died')   as died,
+       count(*) filter (where what = 'made')   as made,
+       percentile_cont(0.5)  within group (order by waited) as p50,
+       percentile_cont(0.95) within group (order by waited) as p95
+  from (select finished_at as at, waited,
+               case when status in ('failed') then 'failed' else 'good' end as what
+          from ended
+         union all select created_at, null, 'made' from made
+         union all select died_at, null, 'died' from died) happened
+ group by 1
+"""
+FAILURES = """
+select d.key as kind, count(*)::int as failures, max(f.at) as last_at
+  from ((select definition_id, finished_at as at from fairlane.history
+          where tenant_id = $1 and status = 'failed' order by id desc limit 1000)
+         union all
+        (select definition_id, died_at from fairlane.dead_letter
+          where tenant_id = $1 and status = 'pending' order by id desc limit 1000)) f
+  join fairlane.definition d on d.id = f.definition_id
+ where f.at > fairlane.clock() - interval '24 hours'
+ group by d.key
+ order by failures desc, d.key
+ limit 5
+"""
+LONGEST = """
+select j.id, d.key as kind, j.started_at, j.phase, j.progress::text as progress, w.name as worker
+  from fairlane.job j
+  join fairlane.definition d on d.id = j.definition_id
+  left join fairlane.worker w on w.id = j.worker_id
+ where j.tenant_id = $1 and j.status = 'running'
+ order by j.started_at
+ limit 5
+"""
+
+NEXT_FIRES = """
+select id, label, next_at, cron_expr, definition_key from fairlane.triggers
+ where tenant_id = $1 and is_enabled and next_at is not null
+ order by next_at
+ limit 5
+"""
+
+
+@dataclass(frozen=True)
+class Activity:
+    """The last hour, a number a minute."""
+
+    ticks: list[str]
+    made: list[float]
+    good: list[float]
+    failed: list[float]
+    died: list[float]
+    p50: list[float]
+    p95: list[float]
+
+    @property
+    def finished(self) -> list[float]:
+        return [good + failed for good, failed in zip(self.good, self.failed, strict=True)]
+
+    @property
+    def per_second(self) -> float:
+        """Over the five minutes before this one."""
+        return sum(self.finished[-6:-1]) / 300
+
+    @property
+    def failure_rate(self) -> float | None:
+        bad = sum(self.failed[-6:]) + sum(self.died[-6:])
+        every = sum(self.good[-6:]) + bad
+        return bad / every if every else None
+
+    @property
+    def is_quiet(self) -> bool:
+        return not any(self.finished) and not any(self.made)
+
+
+async def activity_of(
+    connection: Connection, tenant_id: UUID | None, now: datetime, tz: Any
+) -> Activity:
+    """One tenant's, or everybody's."""
+    where, also, args = (
+        ("", "where", ()) if tenant_id is None else ("where tenant_id = $1", "and", (tenant_id,))
+    )
+    sql = ACTIVITY.format(where=where, also=also, window=WINDOW)
+    rows = {row["minute"]: row for row in await send(connection, Call(sql, args))}
+
+    def series(name: str) -> list[float]:
+        return [float((rows[at][name] if at in rows else None) or 0) for at in range(MINUTES)]
+
+    start = now.astimezone(tz)
+    ticks = [
+        (start - timedelta(minutes=MINUTES - 1 - at)).strftime("%H:%M") for at in range(MINUTES)
+    ]
+    names = ("made", "good", "failed", "died", "p50", "p95")
+    return Activity(ticks, *(series(name) for name in names))

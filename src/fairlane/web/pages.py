@@ -1,0 +1,96 @@
+"""Every page and every action in one table: its name for `u()`, its path, who may, where it stands
+in the navigation. tests/web walks this table for every role."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from starlette.responses import Response
+
+from fairlane.access.principal import Principal
+from fairlane.access.roles import Permission, Role
+from fairlane.web import live, signin
+from fairlane.web.views import account, coming, home, job, jobs, operating, overview, palette
+from fairlane.web.visit import Visit
+
+View = Callable[[Visit], Awaitable[Response]]
+
+READ, WRITE = Permission.READ, Permission.WRITE
+ADMINISTER, OPERATE = Permission.ADMINISTER, Permission.OPERATE
+
+
+@dataclass(frozen=True)
+class Page:
+    """One path. With `group` it stands in the navigation, of a tenant where the path names one."""
+
+    name: str
+    path: str
+    view: View
+    needs: Permission | None = None
+    title: str = ""
+    group: str = ""
+    key: str = ""
+    """`g` and this letter go there."""
+    method: str = "GET"
+    under: str = ""
+    """The page of the navigation that this one belongs to."""
+    is_guarded: bool = True
+    """Whether its form must carry the session's word; a sign-in has no session yet."""
+    needs_nothing: bool = False
+    """Answers without a database: our own files."""
+
+    @property
+    def of_tenant(self) -> bool:
+        return "{tenant}" in self.path
+
+    def lets_in(self, who: Principal) -> bool:
+        return self.lets_in_role(who.role)
+
+    def lets_in_role(self, role: Role) -> bool:
+        return self.needs is not None and role.may(self.needs)
+
+
+def _post(name: str, path: str, view: View, needs: Permission, under: str) -> Page:
+    return Page(name, path, view, needs, method="POST", under=under)
+
+
+PAGES: tuple[Page, ...] = (
+    Page("home", "/", home.home, READ),
+    Page("static", "/static/{version}/{file}", home.static, needs_nothing=True),
+    Page("events", "/events", live.events, READ),
+    # Signing in
+    Page("login", "/login", signin.form, title="Sign in"),
+    Page("login_token", "/login", signin.by_token, method="POST", is_guarded=False),
+    Page("login_oidc", "/login/oidc", signin.to_provider),
+    Page("login_back", "/login/oidc/back", signin.from_provider),
+    _post("logout", "/logout", signin.out, READ, ""),
+    Page("account", "/account", account.show, READ, "Account"),
+    _post("account_save", "/account", account.save, READ, "account"),
+    Page("palette", "/palette", palette.found, READ),
+    # A tenant's: work
+    Page("overview", "/t/{tenant}", overview.show, READ, "Overview", "Work", "o"),
+    Page("jobs", "/t/{tenant}/jobs", jobs.show, READ, "Jobs", "Work", "j"),
+    _post("jobs_act", "/t/{tenant}/jobs", jobs.act, WRITE, "jobs"),
+    Page("job", "/t/{tenant}/jobs/{job}", job.show, READ, "Job", under="jobs"),
+    Page("job_log", "/t/{tenant}/jobs/{job}/log", job.log, READ, under="jobs"),
+    _post("job_cancel", "/t/{tenant}/jobs/{job}/cancel", job.cancel, WRITE, "jobs"),
+    _post("job_retry", "/t/{tenant}/jobs/{job}/retry", job.retry, WRITE, "jobs"),
+    Page("dead_letters", "/t/{tenant}/dlq", coming.show, READ, "Dead letters", "Work", "d"),
+    Page("triggers", "/t/{tenant}/triggers", coming.show, READ, "Triggers", "Work", "t"),
+    Page("events_list", "/t/{tenant}/events", coming.show, READ, "Events", "Work", "e"),
+    # A tenant's: workspace
+    Page("usage", "/t/{tenant}/usage", coming.show, READ, "Usage and limits", "Workspace"),
+    Page("members", "/t/{tenant}/members", coming.show, ADMINISTER, "Members", "Workspace"),
+    Page("keys", "/t/{tenant}/keys", coming.show, ADMINISTER, "API keys", "Workspace"),
+    Page("audit", "/t/{tenant}/audit", coming.show, ADMINISTER, "Audit log", "Workspace"),
+    # The operator's
+    Page("ops", "/ops", operating.show, OPERATE, "Overview", "Operate", "o"),
+    Page("ops_jobs", "/ops/jobs", coming.show, OPERATE, "Jobs", "Operate", "j"),
+    Page("queues", "/ops/queues", coming.show, OPERATE, "Queues", "Operate", "q"),
+    Page("fairness", "/ops/fairness", coming.show, OPERATE, "Fairness", "Operate", "f"),
+    Page("workers", "/ops/workers", coming.show, OPERATE, "Workers", "Operate", "w"),
+    Page("alerts", "/ops/alerts", coming.show, OPERATE, "Alerts", "Operate", "a"),
+    Page("tenants", "/ops/tenants", coming.show, OPERATE, "Tenants", "Manage"),
+    Page("plans", "/ops/plans", coming.show, OPERATE, "Plans", "Manage"),
+    Page("definitions", "/ops/definitions", coming.show, OPERATE, "Job definitions", "Manage"),
+    Page("ops_audit", "/ops/audit", coming.show, OPERATE, "Audit log", "Manage"),
+)

@@ -1,0 +1,115 @@
+"""What is looked at to know that a topic changed: fingerprints, at a cost that does not grow with
+the number of jobs. They cross tenants, and say of each only that something is not as it was."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from fairlane.access.principal import Principal
+from fairlane.access.roles import Role
+from fairlane.api.service import Service
+from fairlane.core.calls import Call
+from fairlane.core.connect import Connection, send
+
+# Counters tell of every job that comes, starts and ends; the newest ids of one that takes another's
+# place; what runs, of its progress. What one tenant runs at once is bounded by its limits.
+OF_JOBS = """
+with running as (
+  select tenant_id, md5(string_agg(concat_ws('/', id, attempt, phase, progress::text,
+                                             cancel_requested_at), ',' order by id)) as print
+    from fairlane.job
+   where status = 'running'
+   group by tenant_id
+)
+select t.slug as key,
+       concat_ws(' ',
+         (select concat_ws('/', sum(queued), sum(scheduled), sum(running))
+            from fairlane.lane_counts where tenant_id = t.id),
+         (select id from fairlane.job where tenant_id = t.id order by id desc limit 1),
+         (select id from fairlane.history where tenant_id = t.id order by id desc limit 1),
+         (select concat_ws('/', count(*), max(coalesce(settled_at, died_at)))
+            from (select settled_at, died_at from fairlane.dead_letter
+                   where tenant_id = t.id order by id desc limit 100) d),
+         r.print, t.paused_at) as print
+  from fairlane.tenant t
+  left join running r on r.tenant_id = t.id
+ where t.slug = any ($1)
+"""
+OF_ONE_JOB = """
+select a.id::text as key,
+       concat_ws(' ',
+         (select concat_ws('/', status, attempt, phase, md5(progress::text), cancel_requested_at,
+                           priority, scheduled_for)
+            from fairlane.job where id = a.id),
+         (select concat_ws('/', status, attempt, settled_at)
+            from fairlane.dead_letter where id = a.id),
+         (select status from fairlane.history where id = a.id limit 1),
+         (select seq from fairlane.log_line where job_id = a.id order by seq desc limit 1),
+         (select max(written_at) from fairlane.output where job_id = a.id)) as print
+  from unnest($1::uuid[]) a (id)
+"""
+OF_OPS = """
+select 'ops' as key,
+       concat_ws(' ',
+         (select concat_ws('/', sum(queued), sum(scheduled), sum(running))
+            from fairlane.lane_counts),
+         (select string_agg(concat_ws('/', name, state, running), ',' order by name)
+            from fairlane.workers where stopped_at is null),
+         (select string_agg(concat_ws('/', name, paused_at), ',') from fairlane.queue)) as print
+"""
+WATCHING = Principal("web", Role.OPERATOR)
+PATIENCE = 2.0
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A statement that answers `key` and `print` for the keys that it is given."""
+
+    sql: str
+    key_of: Callable[[str], str]
+    every: float = 0.0
+    """Seconds between two looks, for what is dear to ask or changes all the time."""
+
+
+class Looks:
+    """The fingerprints of the last look. A page that needs another topic adds a probe here."""
+
+    OF_TENANT: ClassVar = frozenset({"jobs"})
+    PROBES: ClassVar[dict[str, Probe]] = {
+        "jobs": Probe(OF_JOBS, lambda topic: topic.split(":")[1]),
+        "job": Probe(OF_ONE_JOB, lambda topic: topic.split(":")[1]),
+        "ops": Probe(OF_OPS, lambda topic: topic, every=1.0),
+    }
+
+    def __init__(self) -> None:
+        self._prints: dict[str, str | None] = {}
+        self._looked_at: dict[str, float] = {}
+
+    async def changed(self, service: Service, topics: frozenset[str]) -> set[str]:
+        """The topics that are not as they were. One that is new is as it is."""
+        found: set[str] = set()
+        now = time.monotonic()
+        async with service.database.acting(WATCHING, within=PATIENCE) as connection:
+            for name, probe in self.PROBES.items():
+                asked = {
+                    topic: probe.key_of(topic) for topic in topics if topic.split(":")[0] == name
+                }
+                if asked and now - self._looked_at.get(name, 0) >= probe.every:
+                    self._looked_at[name] = now
+                    found |= await self._look(connection, probe, asked)
+        for gone in self._prints.keys() - topics:
+            del self._prints[gone]
+        return found
+
+    async def _look(self, connection: Connection, probe: Probe, asked: dict[str, str]) -> set[str]:
+        args = (sorted(set(asked.values())),) if "$1" in probe.sql else ()
+        rows = await send(connection, Call(probe.sql, args))
+        prints = {row["key"]: row["print"] for row in rows}
+        changed = set()
+        for topic, key in asked.items():
+            new = prints.get(key)
+            if topic in self._prints and self._prints[topic] != new:
+                changed.add(topic)
+            self._prints[topic] = new
+        return changed

@@ -1,0 +1,57 @@
+"""`make screenshots`: each page in both themes, to build/screenshots."""
+
+import sys
+from pathlib import Path
+
+from playwright.sync_api import BrowserContext
+
+from support import cluster
+from web.browser import VIEW, chromium, sign_in
+from web.stage import Stage, dress, serving
+
+SHOTS = {
+    "overview": "/t/acme",
+    "jobs": "/t/acme/jobs",
+    "jobs-filtered": "/t/acme/jobs?state=failed,dead",
+    "job-running": "/t/acme/jobs/{running}",
+    "job-queued": "/t/acme/jobs/{queued}",
+    "job-dead": "/t/acme/jobs/{dead_letter}?tab=attempts",
+    "account": "/account",
+    "empty": "/t/empty",
+    "ops": "/ops",
+    "missing": "/t/acme/nothing",
+}
+
+
+def main(folder: Path, only: set[str]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    with cluster.running() as server:
+        import asyncio
+
+        template = asyncio.run(server.template())
+        with server.fresh(template) as url, serving(url) as address, chromium() as browser:
+            stage = Stage(url)
+            stage.do(lambda core: dress(core, stage))
+            for theme in ("light", "dark"):
+                context = browser.new_context(viewport=VIEW, color_scheme=theme)
+                _shoot(context, f"{address}/login", folder / f"login-{theme}.png")
+                sign_in(context, address, stage.tokens["operator"])
+                for name, path in SHOTS.items():
+                    if not only or name in only:
+                        to = address + path.format(**stage.jobs)
+                        _shoot(context, to, folder / f"{name}-{theme}.png")
+                context.close()
+
+
+def _shoot(context: BrowserContext, url: str, file: Path) -> None:
+    page = context.new_page()
+    page.goto(url)
+    page.wait_for_load_state("load")
+    page.wait_for_timeout(700)
+    page.screenshot(path=str(file))
+    page.close()
+    print(file)
+
+
+if __name__ == "__main__":
+    main(Path("build/screenshots"), set(sys.argv[1:]))
