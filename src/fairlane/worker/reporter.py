@@ -15,6 +15,7 @@ from fairlane.core.connect import Record
 from fairlane.errors import LeaseLost
 from fairlane.executors.base import storable
 from fairlane.executors.cuts import beginning, ending
+from fairlane.ledger import LONGEST_NAME
 from fairlane.worker.attempt import Attempt
 from fairlane.worker.patience import Patience
 
@@ -27,6 +28,11 @@ LONGEST_SAID = 262_144
 MOST_SAID = 4_194_304  # characters of one job that wait
 AT_ONCE = 100  # jobs in one report
 TAIL = 65_536  # characters of output that are kept
+MESSAGE = 1_000  # characters of a progress's message
+LARGEST = 16_384  # characters of JSON beside a line or a progress
+PLAIN = ("done", "total", "message")  # stays, however much else was said
+PAUSE = 0.05  # seconds
+TRIES = 5  # where somebody else holds the job's row for a moment
 
 
 class Scrub(Protocol):
@@ -46,6 +52,8 @@ class Note:
     said: int = 0  # characters
     dropped: int = 0
     output: dict[str, tuple[str, int]] = field(default_factory=dict)
+    items: dict[str, dict[str, Any]] = field(default_factory=dict)  # where each stands now
+    tries: int = 0
 
 
 class Reporter:
@@ -87,6 +95,11 @@ class Reporter:
         with self._noting(attempt) as note:
             note.progress = progress
 
+    def item(self, attempt: Attempt, name: str, state: str, error: str | None, again: bool) -> None:
+        with self._noting(attempt) as note:
+            again = again or (name in note.items and note.items[name]["again"])
+            note.items[name] = {"name": name, "state": state, "error": error, "again": again}
+
     def output(self, attempt: Attempt, stream: str, tail: str, total: int) -> None:
         with self._noting(attempt) as note:
             note.output[stream] = (tail, total)
@@ -116,26 +129,49 @@ class Reporter:
     async def flush(self, attempt: Attempt | None = None) -> None:
         """Write what waits, or what waits of one attempt, which is about to end."""
         async with self._writing:
-            while batch := self._take(attempt):
-                self._travelling.update(each for each, _ in batch)
-                try:
-                    await self._write([self._report(*one) for one in batch])
-                finally:
-                    self._travelling.difference_update(each for each, _ in batch)
+            if attempt is not None:
+                while attempt in self._notes:
+                    await self._pass_on([attempt])
+                return
+            # Each once: whoever never stops talking is heard again the next time.
+            with self._lock:
+                waiting = list(self._notes)
+            for first in range(0, len(waiting), AT_ONCE):
+                await self._pass_on(waiting[first : first + AT_ONCE])
 
-    def _take(self, attempt: Attempt | None) -> list[tuple[Attempt, Note]]:
+    async def _pass_on(self, attempts: list[Attempt]) -> None:
         with self._lock:
-            chosen = list(self._notes)[:AT_ONCE] if attempt is None else [attempt]
-            return [(each, self._notes.pop(each)) for each in chosen if each in self._notes]
+            batch = [(each, self._notes.pop(each)) for each in attempts if each in self._notes]
+        self._travelling.update(each for each, _ in batch)
+        try:
+            kept = await self._write([self._report(*one) for one in batch]) if batch else set()
+            if self._keep_items([one for one in batch if one[0].job_id not in kept]):
+                # Its row is locked, as by a cancel: that takes no time.
+                await asyncio.sleep(PAUSE)
+        finally:
+            self._travelling.difference_update(each for each, _ in batch)
 
-    async def _write(self, reports: list[dict[str, Any]]) -> None:
+    def _keep_items(self, missed: list[tuple[Attempt, Note]]) -> bool:
+        """A line may get lost; where an item stands may not, as long as the attempt holds."""
+        kept = [(attempt, note) for attempt, note in missed if note.items and note.tries < TRIES]
+        with self._lock:
+            for attempt, note in kept:
+                newer = self._notes.setdefault(attempt, Note())
+                for name, move in note.items.items():
+                    known = newer.items.setdefault(name, move)
+                    known["again"] = known["again"] or move["again"]
+                newer.tries = note.tries + 1
+        return bool(kept)
+
+    async def _write(self, reports: list[dict[str, Any]]) -> set[UUID]:
+        """The jobs whose words were kept; of a lost lease nobody asks again."""
         patience = Patience()
+        everyone = {report["job_id"] for report in reports}
         while True:
             try:
-                await self._send(calls.report(self.worker, reports))
-                return
+                return {row[0] for row in await self._send(calls.report(self.worker, reports))}
             except LeaseLost:
-                return
+                return everyone
             except patience.passing as error:
                 log.warning("reports wait for the database: %s", error)
                 await patience.wait()
@@ -143,10 +179,8 @@ class Reporter:
                 # What a job says must not end it, nor silence the others.
                 if len(reports) == 1:
                     log.error("what job %s said was refused: %s", reports[0]["job_id"], error)
-                    return
-                for one in reports:
-                    await self._write([one])
-                return
+                    return everyone
+                return set().union(*[await self._write([one]) for one in reports])
 
     def _report(self, attempt: Attempt, note: Note) -> dict[str, Any]:
         try:
@@ -175,7 +209,8 @@ class Reporter:
             "phase": None
             if note.phase is None
             else storable(beginning(note.phase, 200, scrub.text)),
-            "progress": _fields(note.progress, scrub),
+            "progress": _progress(note.progress, scrub),
+            "items": _items(note.items, scrub),
             "lines": lines,
             "output": {
                 stream: {"tail": storable(ending(str(tail), TAIL, scrub.text)), "bytes": int(total)}
@@ -201,6 +236,11 @@ class Voice:
     def progress(self, progress: dict[str, Any]) -> None:
         self.reporter.progress(self.attempt, progress)
 
+    def item(self, name: str, state: str, error: str | None, again: bool) -> None:
+        self.reporter.item(self.attempt, name, state, error, again)
+        if state == "failed":
+            self.line("error", f"item failed: {name}", {"error": error})
+
     def output(self, stream: str, tail: str, total: int) -> None:
         self.reporter.output(self.attempt, stream, tail, total)
 
@@ -221,12 +261,32 @@ class _Noting:
         self._reporter._wake()
 
 
+def _progress(said: dict[str, Any] | None, scrub: Scrub) -> Any:
+    if said is None or "message" not in said:
+        return _fields(said, scrub)
+    message = storable(beginning(str(said["message"]), MESSAGE, scrub.text))
+    return _fields({**said, "message": message}, scrub)
+
+
+def _items(items: dict[str, dict[str, Any]], scrub: Scrub) -> list[dict[str, Any]]:
+    """Two names that differ by a secret alone are one."""
+    moves = {}
+    for move in items.values():
+        name = storable(scrub.text(move["name"]))[:LONGEST_NAME]
+        error = move["error"] and storable(scrub.text(move["error"]))
+        moves[name] = move | {"name": name, "error": error}
+    return list(moves.values())
+
+
 def _fields(value: Any, scrub: Scrub) -> Any:
     """JSON of what a job said, whatever it was: what cannot be kept is told as text."""
     if value is None:
         return None
     try:
         json.check(value, "what a job says")
+        if (size := len(json.dumps(value))) > LARGEST:
+            small = {name: value[name] for name in PLAIN if name in value}
+            value = small | {"omitted": f"{size} characters of JSON; the limit is {LARGEST}"}
         return scrub.value(value)
     except Exception:
         return {"unreadable": storable(scrub.text(_shown(value))[:2_000])}

@@ -13,6 +13,7 @@ from fairlane.executors.base import Executor, failed
 from fairlane.outcome import Bounced, Canceled, Failed, Outcome, Reused, Snoozed
 from fairlane.redact import SPEAKING
 from fairlane.worker.attempt import KILL_AFTER, Attempt, Stop
+from fairlane.worker.judging import judged
 from fairlane.worker.results import scrub_for
 
 log = logging.getLogger("fairlane.worker")
@@ -83,11 +84,14 @@ class Runner:
             if attempt.timer is not None:
                 attempt.timer.cancel()
             del self.running[attempt.job_id, attempt.attempt]
+            context = attempt.context
             # They hold the attempt, which holds them: the garbage collector should have no work.
             attempt.context = None
             SPEAKING.set(None)
         if attempt.stop is not None and not isinstance(outcome, Reused):
             outcome = self._outcome_after_stop(attempt, outcome)
+        if outcome is not None and context is not None:
+            outcome = judged(context.ledger, outcome)
         if outcome is not None:
             outcome = self._checked(attempt, outcome)
         if isinstance(outcome, Failed):
