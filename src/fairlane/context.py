@@ -166,6 +166,11 @@ class JobContext:
         finally:
             SPEAKING.reset(before)
 
+    def hear(self, level: str, message: str, fields: dict[str, Any]) -> None:
+        """A line that the task has logged in another way, and that has gone its own way too."""
+        if self._sink is not None:
+            self._sink.line(level, message, fields)
+
     def phase(self, name: str, **data: Any) -> None:
         """Say what the job does now; `data` stands in its log. The progress of the phase before
         is over."""

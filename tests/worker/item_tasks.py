@@ -7,8 +7,11 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import structlog
+
 from fairlane import Fairlane, JobContext
 
+events = structlog.get_logger()
 app = Fairlane()
 FOLDER = Path(os.environ.get("FAIRLANE_TEST_FOLDER", "."))
 log = logging.getLogger("the.users.own")
@@ -122,6 +125,7 @@ async def logs(ctx: JobContext, name: str) -> None:
     await asyncio.to_thread(log.warning, "%s in a thread", name)
     await asyncio.sleep(0)
     log.debug("nobody asked for it")
+    events.info("an event", name=name)
     try:
         raise ValueError("no luck")
     except ValueError:
@@ -136,9 +140,31 @@ def logs_sync(ctx: JobContext, name: str) -> None:
 @app.job("logs_apart", isolation="process")
 def logs_apart(ctx: JobContext, name: str) -> None:
     log.info("%s begins", name, extra={"row": 7})
+    events.warning("an event", name=name)
     thread = threading.Thread(target=log.error, args=["%s in a thread", name])
     thread.start()
     thread.join()
+
+
+class Chatterbox:
+    def __str__(self) -> str:
+        log.warning("somebody asks who I am")
+        return "a chatterbox"
+
+
+class Mute:
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+@app.job("logs_badly", redact=["/key"])
+async def logs_badly(ctx: JobContext, key: str) -> None:
+    log.warning("it is %s", Chatterbox())
+    log.warning("it is %s", Mute())
+    log.warning("too few: %s %s", 1)
+    log.warning("with an extra", extra={"thing": Mute(), "key": key})
+    log.warning("the key is %s", key)
+    log.warning("x" * 1_000_000)
 
 
 @app.job("talks")

@@ -10,6 +10,7 @@ from typing import assert_never
 from fairlane.context import JobContext
 from fairlane.errors import LeaseLost
 from fairlane.executors.base import Executor, failed
+from fairlane.lines import SPEAKER
 from fairlane.outcome import Bounced, Canceled, Failed, Outcome, Reused, Snoozed
 from fairlane.redact import SPEAKING
 from fairlane.worker.attempt import KILL_AFTER, Attempt, Stop
@@ -88,6 +89,7 @@ class Runner:
             # They hold the attempt, which holds them: the garbage collector should have no work.
             attempt.context = None
             SPEAKING.set(None)
+            SPEAKER.set(None)
         if attempt.stop is not None and not isinstance(outcome, Reused):
             outcome = self._outcome_after_stop(attempt, outcome)
         if outcome is not None and context is not None:
@@ -115,6 +117,7 @@ class Runner:
         attempt.context = self._context_for(attempt)
         # Whoever logs for this attempt, the user's own code too, shows none of its secrets.
         SPEAKING.set(partial(scrub_for, attempt))
+        SPEAKER.set(attempt.context)
         return await executor.run(attempt, attempt.context)
 
     def _outcome_after_stop(self, attempt: Attempt, outcome: Outcome | None) -> Outcome | None:
