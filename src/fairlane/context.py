@@ -196,7 +196,7 @@ class JobContext:
         """Say how far the job has come (`current` is another word for `done`); the last word
         counts. What makes no sense is ignored, and the job's log says so."""
         done = current if done is None else done
-        if wrong := _wrong(done, total):
+        if wrong := wrong_progress(done, total):
             told = f"{_shown(done)} of {_shown(total)}"
             self._ignore("progress", f"progress {told} is ignored: {wrong}")
             return
@@ -308,7 +308,7 @@ def _shown(value: Any) -> str:
         return f"(a {type(value).__name__})"
 
 
-def _wrong(done: Any, total: Any) -> str | None:
+def wrong_progress(done: Any, total: Any) -> str | None:
     """Why it cannot be how far a job has come."""
     for number in (done, total):
         if number is None:

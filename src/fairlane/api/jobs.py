@@ -260,7 +260,8 @@ async def logs(
     part: Paged,
     attempt: Annotated[int | None, Query(ge=1, le=2**31 - 1)] = None,
 ) -> Response:
-    """Lines in the order they were written, and the ends of what a command printed."""
+    """Lines in the order they were written, and the ends of what a command printed. Of each job
+    the last 5,000 lines are kept; `dropped` counts those before."""
     after = part.below or 0
     async with here.database.acting(who, within=here.limits.read_seconds) as connection:
         await the_job(connection, who, job_id)
@@ -284,11 +285,20 @@ async def logs(
                 (job_id, who.tenant_id, attempt),
             ),
         )
+        cut = await send(
+            connection,
+            Call(
+                "select lines from fairlane.log_cut where job_id = $1 and tenant_id = $2",
+                (job_id, who.tenant_id),
+            ),
+        )
     lines = [plain(row, "fields") for row in rows[part.offset : part.offset + part.limit]]
     cursor = str(lines[-1]["seq"]) if len(rows) == part.rows else None
     for line in lines:
         del line["seq"]
-    return answer({**shapes.page(lines, cursor), "output": [plain(row) for row in output]})
+    dropped = cut[0]["lines"] if cut else 0
+    output_shown = [plain(row) for row in output]
+    return answer({**shapes.page(lines, cursor), "dropped": dropped, "output": output_shown})
 
 
 @router.get("/{job_id}/explain", response_model=ExplanationOut, summary="Say why a job waits")
