@@ -337,3 +337,21 @@ def test_many_threads_name_no_item_twice() -> None:
         thread.join()
     assert [item.name for item in ctx.items()].count("7") == 1
     assert len(ctx.items()) == 200
+
+
+def test_a_command_says_what_became_of_its_items(fleet: Fleet) -> None:
+    lines = "".join(
+        f'echo \'{{"item": "{n}", "state": "{"failed" if n % 2 else "completed"}"}}\' >&3; '
+        for n in range(120)
+    )
+    script = fleet.folder / "moves.sh"
+    script.write_text(f"#!/bin/sh\n{lines}\n")
+    script.chmod(0o755)
+    fleet.db.execute(
+        "select fairlane.define(%s)",
+        [Jsonb([{"key": "c", "executor": "command", "settings": {"argv": [str(script)]}}])],
+    )
+    fleet.worker(app=None)
+    job = fleet.enqueue("c")
+    fleet.until_status(job, "succeeded_with_errors")
+    assert items_of(fleet, job)["counts"] == {"in_progress": 0, "completed": 60, "failed": 60}

@@ -93,10 +93,8 @@ async def _start(scratch: Scratch) -> list[Line]:
 
 
 @asynccontextmanager
-async def working(
-    app: Fairlane, world: World, slots: int, queue: str = QUEUE
-) -> AsyncIterator[None]:
-    worker = Worker(app, world.url, {queue: slots})
+async def working(app: Fairlane, world: World, slots: int) -> AsyncIterator[None]:
+    worker = Worker(app, world.url, {QUEUE: slots})
     running = asyncio.create_task(worker.run())
     await worker.ready.wait()
     try:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -27,6 +28,7 @@ LONGEST_LINE = 8_192  # as it is kept; scrubbed before it is cut, or half a secr
 LONGEST_SAID = 262_144
 MOST_SAID = 4_194_304  # characters of one job that wait
 AT_ONCE = 100  # jobs in one report
+SLOWER = 4.0
 TAIL = 65_536  # characters of output that are kept
 MESSAGE = 1_000  # characters of a progress's message
 LARGEST = 16_384  # characters of JSON beside a line or a progress
@@ -70,6 +72,7 @@ class Reporter:
         self._scrub_for = scrub_for
         self._notes: dict[Attempt, Note] = {}
         self._travelling: set[Attempt] = set()  # what they said is on its way
+        self._ending: dict[Attempt, None] = {}  # they wait for their last words to be written
         self._lock = threading.Lock()
         self._loop = asyncio.get_running_loop()
         self._some = asyncio.Event()
@@ -123,21 +126,33 @@ class Reporter:
         while True:
             await self._some.wait()
             self._some.clear()
+            speaking = len(self._notes)
             await self.flush()
-            await asyncio.sleep(EVERY)
+            # Where hundreds speak at once each is heard less often: working comes before telling.
+            await asyncio.sleep(EVERY * min(max(1.0, speaking / AT_ONCE), SLOWER))
 
     async def flush(self, attempt: Attempt | None = None) -> None:
         """Write what waits, or what waits of one attempt, which is about to end."""
+        if attempt is not None:
+            await self._flush_ending(attempt)
+            return
         async with self._writing:
-            if attempt is not None:
-                while attempt in self._notes:
-                    await self._pass_on([attempt])
-                return
             # Each once: whoever never stops talking is heard again the next time.
             with self._lock:
                 waiting = list(self._notes)
             for first in range(0, len(waiting), AT_ONCE):
                 await self._pass_on(waiting[first : first + AT_ONCE])
+
+    async def _flush_ending(self, attempt: Attempt) -> None:
+        """Those that wait to end go together: the first takes along what the others have said."""
+        self._ending[attempt] = None
+        try:
+            async with self._writing:
+                while attempt in self._notes:
+                    others = (each for each in self._ending if each is not attempt)
+                    await self._pass_on([attempt, *islice(others, AT_ONCE - 1)])
+        finally:
+            del self._ending[attempt]
 
     async def _pass_on(self, attempts: list[Attempt]) -> None:
         with self._lock:
