@@ -176,6 +176,8 @@ class Reporter:
                     known = newer.items.setdefault(name, move)
                     known["again"] = known["again"] or move["again"]
                 newer.tries = note.tries + 1
+        if kept:
+            self._some.set()
         return bool(kept)
 
     async def _write(self, reports: list[dict[str, Any]]) -> set[UUID]:
@@ -266,14 +268,20 @@ class _Noting:
     def __init__(self, reporter: Reporter, attempt: Attempt) -> None:
         self._reporter = reporter
         self._attempt = attempt
+        self._is_first = False
 
     def __enter__(self) -> Note:
         self._reporter._lock.acquire()
-        return self._reporter._notes.setdefault(self._attempt, Note())
+        known = len(self._reporter._notes)
+        note = self._reporter._notes.setdefault(self._attempt, Note())
+        self._is_first = len(self._reporter._notes) > known
+        return note
 
     def __exit__(self, *_: object) -> None:
         self._reporter._lock.release()
-        self._reporter._wake()
+        # It has rung for a note that is still there.
+        if self._is_first:
+            self._reporter._wake()
 
 
 def _progress(said: dict[str, Any] | None, scrub: Scrub) -> Any:

@@ -14,6 +14,9 @@ as $$
 declare
   v_now   timestamptz := fairlane.clock();
   v_held  fairlane.job[];
+  v_ids   uuid[];
+  v_moves boolean;
+  v_lines boolean;
   v_items jsonb := '{}';        -- by job: what is shown of its items
 begin
   -- Losing the last second of a report in a crash is harmless.
@@ -30,10 +33,13 @@ begin
        and j.status = 'running'
      order by j.id
        for no key update of j skip locked);
+  v_ids := array(select h.id from unnest(v_held) h);
 
-  if exists (select
-               from jsonb_to_recordset(report.reports) as r (items jsonb)
-              where r.items <> '[]') then
+  -- Most say how far they are and no more: they pay for no more.
+  select bool_or(r.items <> '[]'), bool_or(r.lines <> '[]')
+    into v_moves, v_lines
+    from jsonb_to_recordset(report.reports) as r (items jsonb, lines jsonb);
+  if v_moves then
     v_items := fairlane.move_items(v_held, report.reports, v_now);
   end if;
 
@@ -47,24 +53,26 @@ begin
                 'items', coalesce(v_items -> j.id::text, j.progress -> 'items'))),
            '{}')
     from jsonb_to_recordset(report.reports) as r (job_id uuid, phase text, progress jsonb)
-    join unnest(v_held) h on h.id = r.job_id
    where j.id = r.job_id
+     and j.id = any (v_ids)
      and (r.phase is not null or r.progress is not null or v_items ? j.id::text);
 
-  insert into fairlane.log_line (job_id, tenant_id, attempt, logged_at, level, message, fields)
-  select h.id, h.tenant_id, h.attempt, coalesce(l.at, v_now), l.level, l.message, l.fields
-    from jsonb_to_recordset(report.reports) as r (job_id uuid, lines jsonb)
-    join unnest(v_held) h on h.id = r.job_id
-   cross join lateral rows from (jsonb_to_recordset(r.lines) as (
-           at timestamptz, level text, message text, fields jsonb
-         )) with ordinality as l (at, level, message, fields, nth)
-   order by h.id, l.nth;
+  if v_lines then
+    insert into fairlane.log_line (job_id, tenant_id, attempt, logged_at, level, message, fields)
+    select h.id, h.tenant_id, h.attempt, coalesce(l.at, v_now), l.level, l.message, l.fields
+      from jsonb_to_recordset(report.reports) as r (job_id uuid, lines jsonb)
+      join unnest(v_held) h on h.id = r.job_id
+     cross join lateral rows from (jsonb_to_recordset(r.lines) as (
+             at timestamptz, level text, message text, fields jsonb
+           )) with ordinality as l (at, level, message, fields, nth)
+     order by h.id, l.nth;
 
-  perform fairlane.cut_lines(
-    array(select h.id
-            from jsonb_to_recordset(report.reports) as r (job_id uuid, lines jsonb)
-            join unnest(v_held) h on h.id = r.job_id
-           where r.lines <> '[]'), v_now);
+    perform fairlane.cut_lines(
+      array(select h.id
+              from jsonb_to_recordset(report.reports) as r (job_id uuid, lines jsonb)
+              join unnest(v_held) h on h.id = r.job_id
+             where r.lines <> '[]'), v_now);
+  end if;
 
   insert into fairlane.output as o (job_id, attempt, stream, tenant_id, tail, bytes, written_at)
   select h.id, h.attempt, s.stream, h.tenant_id, s.said ->> 'tail', (s.said ->> 'bytes')::bigint,
@@ -75,6 +83,6 @@ begin
       on conflict (job_id, attempt, stream) do update
      set tail = excluded.tail, bytes = excluded.bytes, written_at = excluded.written_at;
 
-  return query select h.id from unnest(v_held) h;
+  return query select unnest(v_ids);
 end
 $$;
