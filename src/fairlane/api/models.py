@@ -268,6 +268,7 @@ class OutputOut(Out):
 class LogList(Out):
     items: list[LineOut]
     next_cursor: str | None
+    dropped: int = Field(description="Earlier lines that are no longer kept.")
     output: list[OutputOut] = Field(description="The ends of what a command printed.")
 
 
@@ -698,15 +699,11 @@ class LineIn(In):
     fields: Document | None = None
 
 
-class ProgressIn(HeldIn):
-    phase: str | None = Field(None, max_length=200, pattern=PLAIN)
-    progress: Document | None = None
-    lines: list[LineIn] = Field(default=[], max_length=1000)
-
-
 class CompleteIn(HeldIn):
     result: Any = None
-    errors: list[Any] | None = Field(None, description="Items that failed.")
+    errors: list[Any] | None = Field(
+        None, description="What failed of it; left out, the items that failed."
+    )
 
 
 class ErrorIn(In):

@@ -42,8 +42,8 @@ create or replace function fairlane.readable_tables()
 returns text[]
 language sql immutable
 as $$
-  select array['job', 'dead_letter', 'history', 'attempt', 'log_line', 'output', 'lane', 'share',
-               'gate', 'arrival', 'audit', 'tenant', 'trigger', 'event', 'emission',
+  select array['job', 'dead_letter', 'history', 'attempt', 'log_line', 'log_cut', 'output', 'item',
+               'lane', 'share', 'gate', 'arrival', 'audit', 'tenant', 'trigger', 'event', 'emission',
                'delivery', 'firing',
                'operation',
                -- of the installation, and no tenant's secret

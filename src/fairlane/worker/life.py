@@ -16,6 +16,7 @@ from uuid import UUID, uuid4
 
 import asyncpg
 
+from fairlane import lines
 from fairlane.app import Fairlane
 from fairlane.context import JobContext
 from fairlane.core import calls
@@ -111,6 +112,7 @@ class Life:
 
     async def register(self) -> None:
         terms = self.terms
+        lines.listen()
         await terms.app.register_through(self.send)
         await self.send(
             calls.register_worker(

@@ -66,7 +66,9 @@ begin
   delete from fairlane.history_default where finished_at < v_oldest;
   delete from fairlane.attempt where finished_at < v_oldest;
   delete from fairlane.log_line where logged_at < v_oldest;
+  delete from fairlane.log_cut where cut_at < v_oldest;
   delete from fairlane.output where written_at < v_oldest;
+  delete from fairlane.item where named_at < v_oldest;
   delete from fairlane.dead_letter where status <> 'pending' and settled_at < v_oldest;
   delete from fairlane.operation where ended_at < v_oldest;
   delete from fairlane.worker w
