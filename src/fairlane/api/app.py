@@ -20,9 +20,10 @@ from fairlane.api import (
     me,
     streams,
     triggers,
+    usage,
     worker,
 )
-from fairlane.api.admin import overview, plans, queues, tenants
+from fairlane.api.admin import operations, overview, plans, queues, tenants
 from fairlane.api.correlating import HEADER, Correlated, correlated
 from fairlane.api.limits import Limits
 from fairlane.api.page import PAGE
@@ -46,6 +47,8 @@ RESOURCES: tuple[APIRouter, ...] = (
     plans.router,
     queues.router,
     overview.router,
+    operations.router,
+    usage.router,
     worker.router,
 )
 

@@ -31,6 +31,8 @@ COMMANDS = {
     "events": "fairlane.cli.events:events",
     "tokens": "fairlane.cli.tokens:tokens",
     "workers": "fairlane.cli.workers:workers",
+    "ops": "fairlane.cli.ops:ops",
+    "usage": "fairlane.cli.usage:usage",
     "doctor": "fairlane.cli.doctor:doctor",
     "bench": "fairlane.cli.bench:bench",
 }

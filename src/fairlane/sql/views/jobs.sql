@@ -25,13 +25,15 @@ select j.id, j.tenant_id, t.slug as tenant, d.key as definition_key, d.version, 
            null, null
       from fairlane.dead_letter
      where status <> 'retried'
+       and case when status <> 'pending' and settled_at + kept_days * interval '24 hours'
+                                              <= (select fairlane.clock()) then 1 end is null
      union all
     select id, tenant_id, definition_id, queue, status, source, source_ref, priority, payload,
            inputs_hash, dedupe_key, concurrency_key, correlation_id, created_at, scheduled_for,
            queued_at, started_at, finished_at, attempt, forgiven, max_attempts, lost, worker_id,
            phase, progress, errors, last_error, result, retry_of, replays, created_by, null,
            reused_from
-      from fairlane.history
+      from fairlane.ended
   ) j
   join fairlane.tenant t on t.id = j.tenant_id
   -- Every job has one. Said so by `left`: the planner would take most jobs to have none, and sort a
