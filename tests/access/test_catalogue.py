@@ -14,7 +14,16 @@ from support.core import Core
 DOCS = Path(__file__).parents[2] / "docs" / "access.md"
 
 # Of the installation: no tenant's, and no secret in them.
-OF_NO_TENANT = {"plan", "queue", "definition", "setting", "migration", "repeatable", "sample", "slice"}
+OF_NO_TENANT = {
+    "plan",
+    "queue",
+    "definition",
+    "setting",
+    "migration",
+    "repeatable",
+    "sample",
+    "slice",
+}
 # Nobody but the owner.
 CLOSED = {"sweep", "leader", "doorbell", "scheduler", "pruning"}
 

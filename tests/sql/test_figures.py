@@ -9,6 +9,7 @@ import pytest
 
 from support.clock import Clock
 from support.core import Core
+from support.figures import counted
 from support.sessions import Session
 
 ROLLED = """
@@ -31,19 +32,12 @@ select count(*)::int as attempts,
 """
 
 
-async def counted(core: Core, clock: Clock) -> None:
-    """Count until nothing is left to count."""
-    for _ in range(4):
-        clock.advance(minutes=3)
-        while await core.one("select fairlane.count_ended(10)"):
-            pass
-
-
 async def rolled(core: Core) -> dict[str, asyncpg.Record]:
     return {row["status"]: row for row in await core.fetch(ROLLED)}
 
 
 async def test_every_way_to_end_is_counted_with_its_seconds(core: Core, clock: Clock) -> None:
+    clock.freeze()
     tenant = await core.a_tenant()
     kind = await core.a_definition("a.task", max_attempts=2, retry_delays=[10])
     fails = await core.a_definition("b.task", max_attempts=1, dead_letter=False)
@@ -90,32 +84,29 @@ async def test_to_count_again_changes_nothing(core: Core, clock: Clock) -> None:
     await work(core, clock, 20)
     await counted(core, clock)
     before = await rolled(core)
-    await core.fetch("update fairlane.slice set is_final = false, count_at = '-infinity'")
+    await core.fetch("update fairlane.slice set is_final = false, closed_by = null")
     await counted(core, clock)
     assert await rolled(core) == before
     assert before["succeeded"]["jobs"] == 20
 
 
-async def test_who_commits_late_is_counted(
-    three: list[Session], core: Core, clock: Clock
-) -> None:
+async def test_who_commits_late_is_counted(three: list[Session], core: Core, clock: Clock) -> None:
     """It took the time of its end, and committed when the slice had long been over."""
     late, worker = three[0], await core.a_worker(1_000_000)
     tenant, kind = await core.a_tenant(), await core.a_definition("a.task")
     await core.enqueue(tenant, kind)
     (lease,) = await core.claim(worker)
     await late.begin()
-    await late.core.finish(lease)
+    await late.finish(lease)
 
     for _ in range(30):
         clock.advance(minutes=10)
         await core.one("select fairlane.count_ended(10)")
     assert "succeeded" not in await rolled(core)
-    ended_at = await late.core.one("select finished_at from fairlane.history")
+    ended_at = await late.one("select finished_at from fairlane.history")
     assert await core.one("select fairlane.counted_until()") <= ended_at, "no slice is final yet"
 
     await late.commit()
-    clock.advance(hours=2)
     await counted(core, clock)
     assert (await rolled(core))["succeeded"]["jobs"] == 1
     assert await core.one("select fairlane.counted_until()") > ended_at
@@ -199,6 +190,7 @@ async def test_a_slice_goes_when_its_hour_is_added_up_and_the_hour_stays(
 
 
 async def test_a_sample_tells_how_a_queue_stands(core: Core, clock: Clock) -> None:
+    await on_the_grid(core, clock)
     await core.fetch("select fairlane.take_sample()")
     tenant, other = await core.a_tenant(), await core.a_tenant()
     kind, worker = await core.a_definition("a.task"), await core.a_worker(1_000_000)
@@ -208,7 +200,8 @@ async def test_a_sample_tells_how_a_queue_stands(core: Core, clock: Clock) -> No
     clock.advance(seconds=3)
     leases = await core.claim(worker, 4)
     clock.advance(seconds=4)
-    await core.finish(*leases[:2])
+    leases.sort(key=lambda lease: lease.tenant)
+    await core.finish(leases[0], leases[2])
     assert not await core.one("select fairlane.take_sample()"), "it is too early"
     clock.advance(seconds=15)
     assert await core.one("select fairlane.take_sample()")
@@ -229,6 +222,7 @@ async def test_a_sample_tells_how_a_queue_stands(core: Core, clock: Clock) -> No
 async def test_fairness_is_one_for_equals_and_a_half_when_one_of_two_has_all(
     core: Core, clock: Clock
 ) -> None:
+    await on_the_grid(core, clock)
     kind, worker = await core.a_definition("a.task"), await core.a_worker(1_000_000)
     await core.fetch("select fairlane.take_sample()")
     await core.flood(await core.a_tenant(), kind, 8)
@@ -284,3 +278,9 @@ async def work(core: Core, clock: Clock, jobs: int) -> list[UUID]:
     worker = await core.a_worker(1_000_000)
     await core.flood(tenant, kind, jobs)
     return await core.drain(worker)
+
+
+async def on_the_grid(core: Core, clock: Clock) -> None:
+    """Stop the clock at a moment when a sample is due."""
+    clock.freeze()
+    clock.advance(seconds=15 - clock.now().timestamp() % 15)

@@ -3,13 +3,13 @@ for every reader, and its rows go with whole partitions."""
 
 from uuid import UUID
 
-import asyncpg
 import pytest
 
 from fairlane.core import calls
 from fairlane.errors import JobNotFound
 from support.clock import Clock
 from support.core import Core
+from support.figures import counted
 
 PARTS = """
 select c.relname::text as name from pg_partition_tree('fairlane.history') t
@@ -32,10 +32,7 @@ async def is_there(core: Core, job: UUID) -> bool:
 
 async def house(core: Core, clock: Clock) -> None:
     """What the leader does, until it has nothing to do."""
-    for _ in range(3):
-        while await core.one("select fairlane.count_ended(10)"):
-            pass
-        clock.advance(minutes=3)
+    await counted(core, clock)
     await core.fetch("select * from fairlane.tidy()")
     await core.fetch("select fairlane.prune_said()")
 
@@ -87,29 +84,30 @@ async def test_a_change_holds_for_what_ends_from_then_on(core: Core, clock: Cloc
 
 
 async def test_each_time_has_its_partition_which_goes_alone(core: Core, clock: Clock) -> None:
-    await core.limit_plan("long", retention_days=30, max_running=10)
+    await core.limit_plan("short", retention_days=1, max_running=10)
+    await core.limit_plan("long", retention_days=3, max_running=10)
     await core.fetch("select fairlane.make_partitions()")
     clock.advance(days=1)
     day = clock.now().strftime("%Y%m%d")
-    short = await ended(core, await core.a_tenant("few", "pro"))
+    short = await ended(core, await core.a_tenant("few", "short"))
     long = await ended(core, await core.a_tenant("much", "long"))
     places = await core.fetch(
         "select tableoid::regclass::text as place, id from fairlane.history order by 1"
     )
     assert {row["place"]: row["id"] for row in places} == {
-        f"fairlane.history_{day}_7d": short,
-        f"fairlane.history_{day}_30d": long,
+        f"fairlane.history_{day}_1d": short,
+        f"fairlane.history_{day}_3d": long,
     }
 
-    clock.advance(days=9)
+    clock.advance(days=2)
     await house(core, clock)
     names = {row["name"] for row in await core.fetch(PARTS)}
-    assert f"history_{day}_7d" not in names
-    assert f"history_{day}_30d" in names
+    assert f"history_{day}_1d" not in names
+    assert f"history_{day}_3d" in names
     assert await is_there(core, long)
     assert await core.one("select sum(jobs)::int from fairlane.rollup") == 2
 
-    clock.advance(days=23)
+    clock.advance(days=2)
     await house(core, clock)
     assert not {row["name"] for row in await core.fetch(PARTS) if day in row["name"]}
     assert await core.one("select count(*) from fairlane.history") == 0
@@ -120,15 +118,16 @@ async def test_a_day_that_was_made_whole_is_kept_as_long_as_anything_in_it(
     core: Core, clock: Clock
 ) -> None:
     day = clock.now().strftime("%Y%m%d")
-    short = await ended(core, await core.a_tenant())
-    await core.limit_plan("long", retention_days=30, max_running=10)
+    await core.limit_plan("short", retention_days=1, max_running=10)
+    short = await ended(core, await core.a_tenant("few", "short"))
+    await core.limit_plan("long", retention_days=3, max_running=10)
     long = await ended(core, await core.a_tenant("much", "long"))
 
-    clock.advance(days=9)
+    clock.advance(days=2)
     await house(core, clock)
     assert not await is_there(core, short)
     assert await is_there(core, long)
-    clock.advance(days=23)
+    clock.advance(days=2)
     await house(core, clock)
     assert not await core.one(f"select to_regclass('fairlane.history_{day}') is not null")
 
@@ -136,21 +135,23 @@ async def test_a_day_that_was_made_whole_is_kept_as_long_as_anything_in_it(
 async def test_a_finish_has_a_place_whatever_days_a_plan_was_given(
     core: Core, clock: Clock
 ) -> None:
-    """The days ahead were divided before anybody thought of five days."""
-    await core.limit_plan("long", retention_days=30, max_running=10)
+    """The days ahead were divided before anybody thought of two days."""
+    await core.limit_plan("short", retention_days=1, max_running=10)
+    await core.limit_plan("long", retention_days=3, max_running=10)
     await core.fetch("select fairlane.make_partitions()")
     clock.advance(days=1)
-    await core.limit_plan("long", retention_days=5)
+    await core.limit_plan("long", retention_days=2)
     job = await ended(core, await core.a_tenant("much", "long"))
     assert await core.one("select tableoid::regclass::text ~ '_rest$' from fairlane.history")
     await core.fetch("select fairlane.make_partitions()")
-    clock.advance(days=5)
+    clock.advance(days=2)
     assert not await is_there(core, job)
 
 
 async def test_nothing_goes_before_it_is_counted(core: Core, clock: Clock) -> None:
+    await core.limit_queue("default", retention_days=1)
     job = await ended(core, await core.a_tenant())
-    clock.advance(days=30)
+    clock.advance(days=3)
     assert await core.fetch("select fairlane.prune()") == []
     assert await core.one("select count(*) from fairlane.history where id = $1", job) == 1
     await house(core, clock)
@@ -158,10 +159,11 @@ async def test_nothing_goes_before_it_is_counted(core: Core, clock: Clock) -> No
 
 
 async def test_what_a_job_said_goes_with_it_and_not_before(core: Core, clock: Clock) -> None:
-    await core.limit_plan("long", retention_days=30, max_running=10)
+    await core.limit_plan("short", retention_days=1, max_running=10)
+    await core.limit_plan("long", retention_days=3, max_running=10)
     kind = await core.a_definition("a.task", retry_delays=[1])
     worker = await core.a_worker(10_000_000)
-    for plan in ("pro", "long"):
+    for plan in ("short", "long"):
         tenant = await core.a_tenant(plan, plan)
         for last in ("ends", "waits"):
             await core.enqueue(tenant, kind, correlation_id=last)
@@ -179,13 +181,15 @@ async def test_what_a_job_said_goes_with_it_and_not_before(core: Core, clock: Cl
         job = await core.job(lease.job_id)
         if job["correlation_id"] == "ends":
             await core.finish(lease)
-    said = "select count(*) from fairlane.attempt, fairlane.log_line l where l.job_id = attempt.job_id"
+    said = (
+        "select count(*) from fairlane.attempt, fairlane.log_line l where l.job_id = attempt.job_id"
+    )
     assert await core.one(said) == 4
 
-    clock.advance(days=9)
+    clock.advance(days=2)
     await house(core, clock)
-    assert await core.one(said) == 3, "of the job that is gone; two run on, one is kept for 30 days"
-    clock.advance(days=23)
+    assert await core.one(said) == 3, "of the job that is gone; two run on, one is kept for longer"
+    clock.advance(days=2)
     await house(core, clock)
     assert await core.one(said) == 2
 
@@ -197,7 +201,7 @@ async def test_a_dead_letter_waits_for_a_person_and_then_as_long_as_a_job(
     jobs = [await core.enqueue(tenant, kind) for _ in range(2)]
     for lease in await core.claim(await core.a_worker(), 2):
         await core.fail(lease)
-    clock.advance(days=10)
+    clock.advance(days=3)
     await house(core, clock)
     await core.fetch("select fairlane.resolve($1)", jobs[0])
     clock.advance(days=6)
@@ -225,11 +229,3 @@ async def test_a_chore_that_a_person_paused_is_not_done_by_the_leader_either(
 async def test_a_retention_that_is_none_is_refused(core: Core, days: object) -> None:
     with pytest.raises(Exception, match="out of range|retention"):
         await core.limit_queue("default", retention_days=days)
-
-
-async def test_rows_of_the_version_before_stay_readable(
-    core: Core, clock: Clock, conn: "asyncpg.Connection[asyncpg.Record]"
-) -> None:
-    """A column with a default is not written into old rows, and yet every row has it."""
-    job = await ended(core, await core.a_tenant())
-    assert await conn.fetchval("select kept_days from fairlane.history where id = $1", job) == 7

@@ -62,8 +62,10 @@ declare
   v_ends timestamptz;
 begin
   if v_from is null then
-    select least(min(to_date(right(c.relname, 8), 'YYYYMMDD'))::timestamp at time zone 'UTC',
-                 date_trunc('hour', open_slices.now, 'UTC'))
+    select date_trunc('hour', least(
+             min(to_date(right(c.relname, 8), 'YYYYMMDD'))::timestamp at time zone 'UTC',
+             (select min(finished_at) from fairlane.history_default),
+             open_slices.now), 'UTC')
       into v_from
       from pg_inherits i
       join pg_class c on c.oid = i.inhrelid

@@ -36,7 +36,8 @@ begin
   delete from fairlane.dead_letter
    where status <> 'pending'
      and settled_at < fairlane.clock() - interval '1 day'
-     and settled_at + kept_days * interval '24 hours' <= fairlane.clock();
+     and settled_at + kept_days * interval '24 hours' <= fairlane.clock()
+     and died_at < v_until;
   delete from fairlane.worker w
    where state in ('stopped', 'lost')
      and stopped_at < fairlane.clock() - interval '1 day'
@@ -87,7 +88,8 @@ language plpgsql
 as $$
 #variable_conflict use_column
 declare
-  v_end  timestamptz := fairlane.clock() - interval '1 day';   -- no job is kept for less
+  -- No job is kept for less than a day, and what is not counted yet stays.
+  v_end  timestamptz := least(fairlane.clock() - interval '1 day', fairlane.counted_until());
   v_what text;
   v_time text;
   v_upto timestamptz;
@@ -116,7 +118,7 @@ begin
            and t.job_id = o.job_id
            and not exists (select from fairlane.job j where j.id = o.job_id)
            and not exists (select from fairlane.dead_letter d where d.id = o.job_id)
-           and not exists (select from fairlane.history h where h.id = o.job_id)
+           and not exists (select from fairlane.ended e where e.id = o.job_id)
         returning 1
       )
       select (select count(*) from gone),
