@@ -20,6 +20,12 @@ VIEWS = (
     "lane_counts",
     "tokens",
     "triggers",
+    "ended",
+    "active_work",
+    "slow_jobs",
+    "error_rate",
+    "throughput_by_tenant",
+    "backlog_by_kind",
 )
 
 

@@ -42,9 +42,9 @@ TABLES = {
 
 # Where their rows are read: of the history, those whose retention is not over.
 READ_FROM = {"job": "job", "dead_letter": "dead_letter", "history": "ended"}
-SETTLED_LONG_AGO = (
-    "status <> 'pending' and settled_at + kept_days * interval '24 hours'"
-    " <= (select fairlane.clock())"
+STILL_KEPT = (
+    "case when status = 'pending' or settled_at + kept_days * interval '24 hours'"
+    " > (select fairlane.clock()) then 1 end is not null"
 )
 
 SHOWN = """
@@ -151,7 +151,7 @@ class Statement:
         conditions = list(self._scan)
         if table == "dead_letter":
             conditions.append("status <> 'retried'")
-            conditions.append(f"case when {SETTLED_LONG_AGO} then 1 end is null")
+            conditions.append(STILL_KEPT)
         elif statuses := self._statuses(table):
             conditions.append(f"status in ({', '.join(repr(status) for status in statuses)})")
         return f"where {' and '.join(conditions)}" if conditions else ""
