@@ -40,8 +40,14 @@ async def test_a_tenant_sees_its_own_days_and_nobody_elses(
     assert {day["tenant"] for day in days} == {"acme"}
     totals = {name: sum(day[name] for day in days) for name in NUMBERS}
     assert totals == {
-        **{"runs": 2, "succeeded": 1, "failed": 1, "canceled": 0, "attempts": 2},
-        **{"worker_seconds": 15, "retried_worker_seconds": 5, "queue_seconds": 2},
+        "runs": 2,
+        "succeeded": 1,
+        "failed": 1,
+        "canceled": 0,
+        "attempts": 2,
+        "worker_seconds": 15,
+        "retried_worker_seconds": 5,
+        "queue_seconds": 2,
     }
     (day,) = (await rival.get("/usage", days=2)).json()["items"][-1:]
     assert (day["tenant"], day["worker_seconds"]) == ("other", 20)
@@ -106,7 +112,10 @@ async def test_operators_are_told_what_waits_runs_and_fails(
     await core.fetch("update fairlane.job set phase = 'inventory' where id = $1", lease.job_id)
     (waiting,) = (await operator.get("/admin/backlog")).json()["items"]
     assert waiting == {
-        **{"definition_key": "a.task", "queue": "default", "queued": 2, "scheduled": 0},
+        "definition_key": "a.task",
+        "queue": "default",
+        "queued": 2,
+        "scheduled": 0,
         "is_estimate": False,
     }
     (running,) = (await operator.get("/admin/active")).json()["items"]

@@ -68,8 +68,12 @@ async def test_every_way_to_end_is_counted_with_its_seconds(core: Core, clock: C
     await counted(core, clock)
     found = await rolled(core)
     assert {status: row["jobs"] for status, row in found.items()} == {
-        **{"succeeded": 1, "succeeded_with_errors": 1, "failed": 1, "canceled": 2},
-        **{"dead_letter": 1, "retried": 0},
+        "succeeded": 1,
+        "succeeded_with_errors": 1,
+        "failed": 1,
+        "canceled": 2,
+        "dead_letter": 1,
+        "retried": 0,
     }
     assert found["succeeded"]["run"] == 10
     assert found["succeeded"]["wait"] == 5

@@ -1,6 +1,7 @@
 """A database of the version before, with rows in it, comes to the present one with all of them."""
 
 import shutil
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -25,16 +26,15 @@ select gen_random_uuid(), t.id, d.id, 'default', 'succeeded', 100, '{}', at, at,
        at + interval '2 s', 1, 0, 0, 3, gen_random_uuid(), 'manual', 0
   from fairlane.tenant t, fairlane.definition d,
        (select clock_timestamp() - n * interval '6 hours' from generate_series(1, 20) n) old (at);
-insert into fairlane.attempt (job_id, attempt, tenant_id, worker_id, outcome, started_at, finished_at)
+insert into fairlane.attempt (job_id, attempt, tenant_id, worker_id, outcome, started_at,
+                              finished_at)
 select id, 7, tenant_id, worker_id, 'snoozed', started_at, started_at + interval '1 s'
   from fairlane.history;
 """
 
 
 @pytest.fixture
-async def upgraded(
-    cluster: Cluster, tmp_path: Path, request: pytest.FixtureRequest
-) -> "asyncpg.Connection[Any]":
+async def upgraded(cluster: Cluster, tmp_path: Path) -> AsyncIterator["asyncpg.Connection[Any]"]:
     old = tmp_path / "migrations"
     old.mkdir()
     for file in (migrate.SQL / "migrations").glob("000[1-5]*.sql"):

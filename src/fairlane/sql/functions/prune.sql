@@ -85,6 +85,9 @@ $$;
 create or replace function fairlane.prune_said(most int default 5000)
 returns int
 language plpgsql
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
 as $$
 #variable_conflict use_column
 declare
