@@ -22,9 +22,10 @@ from fairlane.api import (
     operations,
     streams,
     triggers,
+    usage,
     worker,
 )
-from fairlane.api.admin import overview, plans, queues, tenants
+from fairlane.api.admin import ops, overview, plans, queues, tenants
 from fairlane.api.correlating import HEADER, Correlated, correlated
 from fairlane.api.limits import Limits
 from fairlane.api.page import PAGE
@@ -50,6 +51,8 @@ RESOURCES: tuple[APIRouter, ...] = (
     plans.router,
     queues.router,
     overview.router,
+    ops.router,
+    usage.router,
     worker.router,
 )
 

@@ -547,6 +547,7 @@ class QueueOut(Out):
     worker_slots: int
     paused_at: datetime | None
     updated_at: datetime
+    retention_days: int | None
 
 
 class QueueList(Out):
@@ -565,6 +566,12 @@ class QueueChanges(In):
     max_backlog_per_tenant: Limit | None = None
     backlog_policy: Literal["warn", "reject"] = "warn"
     counts_against_plan: bool = True
+    retention_days: int | None = Field(
+        None,
+        ge=1,
+        le=3650,
+        description="Days that ended jobs are kept; null: as the plan says.",
+    )
 
 
 class QueueIn(QueueChanges):

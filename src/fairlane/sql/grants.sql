@@ -35,7 +35,8 @@ returns text[]
 language sql immutable
 as $$
   select array['clock', 'newest_jobs', 'tenant_named', 'actor', 'may_touch', 'sees', 'uuid7',
-               'payload_limit']
+               'payload_limit', 'count_backlog', 'usage', 'counted_until', 'samples',
+               'tenant_samples']
 $$;
 
 create or replace function fairlane.readable_tables()
@@ -44,10 +45,9 @@ language sql immutable
 as $$
   select array['job', 'dead_letter', 'history', 'attempt', 'log_line', 'log_cut', 'output', 'item',
                'lane', 'share', 'gate', 'arrival', 'audit', 'tenant', 'trigger', 'event', 'emission',
-               'delivery', 'firing',
-               'operation',
+               'delivery', 'firing', 'operation', 'tally', 'rollup', 'tenant_sample',
                -- of the installation, and no tenant's secret
-               'plan', 'queue', 'definition', 'setting', 'migration', 'repeatable']
+               'plan', 'queue', 'definition', 'setting', 'migration', 'repeatable', 'sample', 'slice']
 $$;
 
 create or replace function fairlane.readable_views()
@@ -55,7 +55,8 @@ returns text[]
 language sql immutable
 as $$
   select array['jobs', 'dead_letters', 'attempts', 'workers', 'queues', 'tenants', 'lane_counts',
-               'tokens', 'triggers', 'operations']
+               'tokens', 'triggers', 'operations', 'ended', 'active_work', 'slow_jobs',
+               'error_rate', 'throughput_by_tenant', 'backlog_by_kind']
 $$;
 
 -- Has a view show its reader's rows and not its owner's. Before PostgreSQL 15 a view always reads as
@@ -189,7 +190,7 @@ declare
   v_chores constant text[] := array[
     'housekeep', 'lead', 'tick', 'rescue', 'park_stuck', 'promote', 'sweep', 'make_partitions',
     'prune', 'prune_keys', 'create_first_token', 'dispatch', 'fire', 'dedupe', 'schedule',
-    'stop_scheduling', 'register_triggers', 'run_chore', 'prune_events',
+    'stop_scheduling', 'register_triggers', 'run_chore', 'prune_events', 'tidy', 'keep_figures',
     'due_operation', 'put_off_operation', 'fail_operation'];
   v_name    text;
   v_problem text;
