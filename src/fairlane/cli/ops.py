@@ -32,7 +32,7 @@ limit_option = click.option(
 @with_database
 async def backlog(db: Session, /, limit: int, as_json: bool) -> None:
     """How many jobs wait, by kind; `~` marks an estimate."""
-    from fairlane.core import operations
+    from fairlane.core import ops as asked
 
     def cells(row: Row) -> list[Any]:
         about = "~" if row["is_estimate"] else ""
@@ -40,7 +40,7 @@ async def backlog(db: Session, /, limit: int, as_json: bool) -> None:
         return [row["definition_key"], row["queue"], *counts]
 
     head = ["KIND", "QUEUE", "QUEUED", "SCHEDULED"]
-    await _show(db, operations.backlog(limit), as_json, head, cells, "nothing waits")
+    await _show(db, asked.backlog(limit), as_json, head, cells, "nothing waits")
 
 
 @ops.command()
@@ -49,9 +49,9 @@ async def backlog(db: Session, /, limit: int, as_json: bool) -> None:
 @with_database
 async def active(db: Session, /, limit: int, as_json: bool) -> None:
     """What runs now, with its phase; the longest first."""
-    from fairlane.core import operations
+    from fairlane.core import ops as asked
 
-    await _show(db, operations.active(limit), as_json, ACTIVE, _active, "nothing runs")
+    await _show(db, asked.active(limit), as_json, ACTIVE, _active, "nothing runs")
 
 
 @ops.command()
@@ -67,10 +67,10 @@ async def active(db: Session, /, limit: int, as_json: bool) -> None:
 @with_database
 async def slow(db: Session, /, seconds: float, limit: int, as_json: bool) -> None:
     """What has run for long."""
-    from fairlane.core import operations
+    from fairlane.core import ops as asked
 
     none = f"nothing has run for {span(timedelta(seconds=seconds))}"
-    await _show(db, operations.slow(seconds, limit), as_json, ACTIVE, _active, none)
+    await _show(db, asked.slow(seconds, limit), as_json, ACTIVE, _active, none)
 
 
 @ops.command()
@@ -79,7 +79,7 @@ async def slow(db: Session, /, seconds: float, limit: int, as_json: bool) -> Non
 @with_database
 async def errors(db: Session, /, limit: int, as_json: bool) -> None:
     """How work of the last hour ended, by kind; most failures first."""
-    from fairlane.core import operations
+    from fairlane.core import ops as asked
 
     def cells(row: Row) -> list[Any]:
         rate = "-" if row["rate"] is None else f"{row['rate']:.1%}"
@@ -88,7 +88,7 @@ async def errors(db: Session, /, limit: int, as_json: bool) -> None:
 
     head = ["KIND", "QUEUE", "FAILED", "FINISHED", "FAILURES", "WITH ERRORS", "RETRIED"]
     none = "nothing has ended in the last hour"
-    await _show(db, operations.errors(limit), as_json, head, cells, none)
+    await _show(db, asked.errors(limit), as_json, head, cells, none)
 
 
 @ops.command()
@@ -97,7 +97,7 @@ async def errors(db: Session, /, limit: int, as_json: bool) -> None:
 @with_database
 async def throughput(db: Session, /, limit: int, as_json: bool) -> None:
     """What each tenant got done in the last hour; most worker seconds first."""
-    from fairlane.core import operations
+    from fairlane.core import ops as asked
 
     def cells(row: Row) -> list[Any]:
         wait = row["mean_wait_seconds"]
@@ -108,7 +108,7 @@ async def throughput(db: Session, /, limit: int, as_json: bool) -> None:
 
     head = ["TENANT", "SUCCEEDED", "FINISHED", "ATTEMPTS", "WORKED", "MEAN WAIT"]
     none = "nothing has ended in the last hour"
-    await _show(db, operations.throughput(limit), as_json, head, cells, none)
+    await _show(db, asked.throughput(limit), as_json, head, cells, none)
 
 
 ACTIVE = ["JOB", "TENANT", "KIND", "QUEUE", "RUNNING", "ATTEMPT", "PHASE", "WORKER"]

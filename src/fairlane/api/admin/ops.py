@@ -20,7 +20,7 @@ from fairlane.api.moments import Moment
 from fairlane.api.permits import MayOperate
 from fairlane.api.route import PREFIX, Route
 from fairlane.api.service import Service
-from fairlane.core import operations
+from fairlane.core import ops as asked
 from fairlane.core.calls import Call
 from fairlane.core.connect import send
 
@@ -32,13 +32,13 @@ Most = Annotated[int, Query(alias="limit", ge=1, le=200)]
 @router.get("/backlog", response_model=BacklogList, summary="Count what waits, by kind")
 async def backlog(who: MayOperate, here: Here, most: Most = 200) -> Response:
     """The deepest first. Where a great many wait, a kind's part is estimated from a sample."""
-    return await _rows(who, here, operations.backlog(most))
+    return await _rows(who, here, asked.backlog(most))
 
 
 @router.get("/active", response_model=ActiveList, summary="List what runs, with its phase")
 async def active(who: MayOperate, here: Here, most: Most = 200) -> Response:
     """The longest running first."""
-    return await _rows(who, here, operations.active(most), "progress")
+    return await _rows(who, here, asked.active(most), "progress")
 
 
 @router.get("/slow", response_model=ActiveList, summary="List what has run for long")
@@ -49,13 +49,13 @@ async def slow(
     most: Most = 200,
 ) -> Response:
     """The longest running first."""
-    return await _rows(who, here, operations.slow(seconds, most), "progress")
+    return await _rows(who, here, asked.slow(seconds, most), "progress")
 
 
 @router.get("/errors", response_model=ErrorRateList, summary="Show the last hour's failures")
 async def errors(who: MayOperate, here: Here, most: Most = 200) -> Response:
     """Most failures first; counted up to about a minute ago."""
-    return await _rows(who, here, operations.errors(most))
+    return await _rows(who, here, asked.errors(most))
 
 
 @router.get(
@@ -63,7 +63,7 @@ async def errors(who: MayOperate, here: Here, most: Most = 200) -> Response:
 )
 async def throughput(who: MayOperate, here: Here, most: Most = 200) -> Response:
     """Most worker seconds first; counted up to about a minute ago."""
-    return await _rows(who, here, operations.throughput(most))
+    return await _rows(who, here, asked.throughput(most))
 
 
 @router.get("/samples", response_model=SampleList, summary="Show how queues stood over time")
@@ -79,7 +79,7 @@ async def samples(
         (now,) = await send(connection, Call("select fairlane.clock()"))
         last: datetime = until or now[0]
         rows = await send(
-            connection, operations.samples(since or last - timedelta(hours=1), last, queue)
+            connection, asked.samples(since or last - timedelta(hours=1), last, queue)
         )
     return page_of([plain(row) for row in rows])
 
