@@ -33,6 +33,13 @@ class Settings:
     oidc_tenant_claim: str = "tenant"
     oidc_role_claim: str = "role"
     oidc_roles: Mapping[str, str] = field(default_factory=dict)
+    # Mail of alerts; workers send it. See docs/alerts.md.
+    smtp_host: str | None = None
+    smtp_port: int | None = None
+    smtp_user: str | None = None
+    smtp_password: str | None = field(default=None, repr=False)
+    smtp_from: str = "fairlane@localhost"
+    smtp_security: str = "starttls"
     sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
 
@@ -188,4 +195,12 @@ _SETTINGS = {
     "oidc_tenant_claim": _Setting(_text, ("FAIRLANE_OIDC_TENANT_CLAIM",)),
     "oidc_role_claim": _Setting(_text, ("FAIRLANE_OIDC_ROLE_CLAIM",)),
     "oidc_roles": _Setting(_roles, ("FAIRLANE_OIDC_ROLES",)),
+    "smtp_host": _Setting(_text, ("FAIRLANE_SMTP_HOST",)),
+    "smtp_port": _Setting(
+        _number(int, "a port from 1 to 65535", 1, 65_535), ("FAIRLANE_SMTP_PORT",)
+    ),
+    "smtp_user": _Setting(_text, ("FAIRLANE_SMTP_USER",)),
+    "smtp_password": _Setting(_text, ("FAIRLANE_SMTP_PASSWORD",)),
+    "smtp_from": _Setting(_text, ("FAIRLANE_SMTP_FROM",)),
+    "smtp_security": _Setting(_one_of("starttls", "tls", "none"), ("FAIRLANE_SMTP_SECURITY",)),
 }

@@ -20,6 +20,7 @@ VIEWS = (
     "lane_counts",
     "tokens",
     "triggers",
+    "alerts",
 )
 
 

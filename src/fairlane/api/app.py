@@ -22,7 +22,7 @@ from fairlane.api import (
     triggers,
     worker,
 )
-from fairlane.api.admin import overview, plans, queues, tenants
+from fairlane.api.admin import alerts, overview, plans, queues, tenants
 from fairlane.api.correlating import HEADER, Correlated, correlated
 from fairlane.api.limits import Limits
 from fairlane.api.page import PAGE
@@ -45,6 +45,7 @@ RESOURCES: tuple[APIRouter, ...] = (
     tenants.router,
     plans.router,
     queues.router,
+    alerts.router,
     overview.router,
     worker.router,
 )

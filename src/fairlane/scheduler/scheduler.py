@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import time
+from functools import partial
 from uuid import UUID, uuid4
 
 import asyncpg
@@ -11,6 +12,7 @@ import asyncpg
 from fairlane.core import calls, connect
 from fairlane.core.connect import is_pooled, send
 from fairlane.core.listen import listen
+from fairlane.maintenance.watcher import Watcher
 from fairlane.scheduler.dispatcher import BATCH, Dispatcher
 from fairlane.scheduler.firer import Firer
 from fairlane.worker.patience import Patience
@@ -43,6 +45,9 @@ class Scheduler:
 
     async def run(self) -> None:
         listening = asyncio.create_task(self._listen())
+        # Where no worker is left, somebody must be there to say so.
+        connection = partial(connect.connected, self.url, name="fairlane watcher")
+        watching = asyncio.create_task(Watcher(connection, lambda: self.leads).run())
         patience = Patience()
         try:
             while not self._stopping.is_set():
@@ -56,8 +61,9 @@ class Scheduler:
                     self.leads = False
                     await patience.wait()
         finally:
-            listening.cancel()
-            await asyncio.wait([listening])
+            for task in (listening, watching):
+                task.cancel()
+            await asyncio.wait([listening, watching])
 
     async def _connected(self, patience: Patience) -> None:
         async with (
