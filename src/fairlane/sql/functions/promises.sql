@@ -21,25 +21,24 @@ as $$
      cross join unnest(l.gates) gate_id
   )
   select g.id,
-         case when g.capacity < (select count(*) from passing p
-                                  where p.gate_id = g.id
-                                    and p.started_at > g.changed_at + interval '5 minutes')
+         case when g.capacity < count(*) filter (where p.started_at > g.changed_at + interval '5 minutes')
               then jsonb_build_object('gate', g.id, 'scope', g.scope, 'capacity', g.capacity,
-                                      'running', (select count(*) from passing p
-                                                   where p.gate_id = g.id)) end
-    from (select g.*,
+                                      'running', count(p.started_at)) end
+    from (select g.id, g.scope, g.capacity,
                  case when g.scope = 'key' then '-infinity'
                       else greatest(t.updated_at, p.updated_at, d.updated_at, q.updated_at) end
                  as changed_at
-            from fairlane.gate g
+            from (select * from fairlane.gate g
+                   where g.id > promise_gate_limits.after
+                   order by g.id
+                   limit promise_gate_limits.most) g
             left join fairlane.tenant t on t.id = g.tenant_id
             left join fairlane.plan p on p.name = t.plan
             left join fairlane.definition d on d.id = g.definition_id
             left join lateral (select max(updated_at) as updated_at from fairlane.queue
-                                where g.queue is null or name = g.queue) q on true
-           where g.id > promise_gate_limits.after
-           order by g.id
-           limit promise_gate_limits.most) g
+                                where g.queue is null or name = g.queue) q on true) g
+    left join passing p on p.gate_id = g.id
+   group by g.id, g.scope, g.capacity, g.changed_at
 $$;
 
 -- A gate that no lane passes any more counts for nobody.

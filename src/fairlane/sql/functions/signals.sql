@@ -145,34 +145,45 @@ as $$
 $$;
 
 -- How much a tenant misses of its share of a queue's slots: 0 nothing, 1 all. What it does not ask for
--- it does not miss, nor what its own limits keep from it; less than one slot is nobody's to claim.
+-- it does not miss, nor what its own limits keep from it; less than one slot is nobody's to claim, so
+-- that lanes are looked at for no more shares than there are slots.
 create or replace function fairlane.signal_tenant_starved(rule fairlane.alert_rule, now timestamptz)
 returns table (subject text, value float8)
 language sql stable
 as $$
-  with work as (
-    select share_id, coalesce(sum(queued) filter (where state = 'ready'), 0) as due,
-           sum(running) as running
-      from fairlane.lane
-     where queued > 0 or running > 0
-     group by share_id
-  ), active as (
-    select s.queue, s.tenant_id, w.due, w.running,
-           least(n.slots * s.weight / sum(s.weight) over (partition by s.queue),
-                 w.due + w.running) as entitled
-      from work w
-      join fairlane.share s on s.id = w.share_id
-      join fairlane.queue q on q.name = s.queue
-      join fairlane.slots_of_queues(signal_tenant_starved.now) n on n.queue = s.queue
-     where (w.due > 0 or w.running > 0)
-       and not s.paused
-       and q.paused_at is null
+  with slots as materialized (
+    select n.queue, n.slots
+      from fairlane.slots_of_queues(signal_tenant_starved.now) n
+      join fairlane.queue q on q.name = n.queue
+     where q.paused_at is null
+  ), running as (
+    select l.share_id
+      from fairlane.job j
+      join fairlane.lane l on l.id = j.lane_id
+     where j.status = 'running'
+     group by l.share_id
+  ), weights as (
+    select s.queue, sum(s.weight) as weight
+      from (select queue, weight from fairlane.share where ready
+             union all
+            select queue, weight from fairlane.share
+             where not ready and id in (select share_id from running)) s
+     group by s.queue
+  ), entitled as materialized (
+    select s.id, s.queue, s.tenant_id, n.slots * s.weight / w.weight as slots
+      from slots n
+      join weights w on w.queue = n.queue
+      join fairlane.share s on s.queue = n.queue and s.ready and s.weight * n.slots >= w.weight
   )
-  select t.slug || '/' || a.queue, (1 - a.running / a.entitled)::float8
-    from active a
-    join fairlane.tenant t on t.id = a.tenant_id
-   where a.due > 0
-     and a.entitled >= 1
+  select t.slug || '/' || e.queue, (1 - work.running / least(e.slots, work.due + work.running))::float8
+    from entitled e
+    join fairlane.tenant t on t.id = e.tenant_id
+   cross join lateral (
+           select coalesce(sum(queued) filter (where state = 'ready'), 0) as due,
+                  coalesce(sum(running), 0) as running
+             from fairlane.lane
+            where share_id = e.id) work
+   where work.due > 0
 $$;
 
 -- Queues where every slot is taken are busy, not stuck.
