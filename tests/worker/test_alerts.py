@@ -14,7 +14,7 @@ from fairlane.executors.http.signing import PREFIX, secret_for
 from support.appserver import serving
 from support.clock import Clock
 from support.smtp import mail_server
-from support.workers import Fleet, until
+from support.workers import Fleet, Process, until
 
 KEY = "the installation's key"
 PATIENT = "3600"  # the clock is moved under it
@@ -127,6 +127,21 @@ def test_a_mail_goes_to_a_server_that_takes_it_at_the_second_try(
     assert mail["Subject"].startswith("[Fairlane] critical test: stuck_jobs test ")
     assert mail["From"] == "fairlane@example.com"
     assert "What to do: docs/alerts.md, stuck_jobs" in mail.get_content()
+
+
+def test_where_no_worker_is_left_the_scheduler_says_so(fleet: Fleet) -> None:
+    fleet.db.execute("update fairlane.alert_rule set is_enabled = name = 'no_worker'")
+    fleet.ask("select fairlane.set_alert_rule('no_worker', '{\"for_seconds\": 0}')")
+    fleet.ask('select fairlane.define(\'[{"key": "gone", "executor": "command"}]\')')
+    fleet.enqueue("gone")
+    scheduler = Process(fleet.url, ["scheduler"], fleet.folder / "scheduler.log", {})
+    fleet.processes.append(scheduler)
+    scheduler.until_said(
+        "alert no_worker, firing: default: due jobs wait in a queue that no worker"
+    )
+    assert scheduler.stop() == 0
+    # Nobody came to sweep: it was told from what has arrived.
+    assert fleet.ask("select count(*) from fairlane.arrival") == 1
 
 
 def test_nobody_else_sends_in_fairlanes_name(fleet: Fleet) -> None:

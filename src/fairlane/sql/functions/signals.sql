@@ -199,6 +199,7 @@ as $$
                      where j.status = 'running' and j.queue = p.queue)
 $$;
 
+-- Where no worker is left nobody sweeps either: what has arrived counts as it is.
 create or replace function fairlane.signal_no_worker(rule fairlane.alert_rule, now timestamptz)
 returns table (subject text, value float8)
 language sql stable
@@ -206,9 +207,12 @@ as $$
   select p.queue, (select coalesce(sum(c.queued), 0) from fairlane.lane_counts c
                     where c.queue = p.queue)::float8
     from fairlane.pulse p
-   where p.due_since is not null
+    join fairlane.queue q on q.name = p.queue
+   where q.paused_at is null
      and not exists (select from fairlane.slots_of_queues(signal_no_worker.now) n
                       where n.queue = p.queue)
+     and (p.due_since is not null
+          or exists (select from fairlane.arrival a where a.queue = p.queue and a.queued > 0))
 $$;
 
 -- What keeps vacuum from its work. Sessions of other users are seen by a superuser and by who has
