@@ -31,7 +31,7 @@ COMMANDS = {
     "events": "fairlane.cli.events:events",
     "tokens": "fairlane.cli.tokens:tokens",
     "workers": "fairlane.cli.workers:workers",
-    "alerts": "fairlane.cli.alerts:alerts",
+    "alerts": "fairlane.cli.alert_rules:alerts",
     "doctor": "fairlane.cli.doctor:doctor",
     "bench": "fairlane.cli.bench:bench",
 }
