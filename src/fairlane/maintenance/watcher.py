@@ -34,7 +34,7 @@ class Watcher:
     def __init__(self, acquire: Acquire, leads: Callable[[], bool]) -> None:
         self._acquire = acquire
         self._leads = leads
-        self._looked = -EVERY
+        self._looked = time.monotonic()  # who starts has other things to do first
 
     async def run(self) -> None:
         patience = Patience()
