@@ -25,7 +25,7 @@ OF_NO_TENANT = {
     "slice",
 }
 # Nobody but the owner.
-CLOSED = {"sweep", "leader", "doorbell", "scheduler", "pruning"}
+CLOSED = {"sweep", "leader", "doorbell", "scheduler", "pruning", "watch", "pulse"}
 
 
 async def test_every_table_has_its_policy_or_is_no_tenants(core: Core) -> None:

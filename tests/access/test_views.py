@@ -27,6 +27,7 @@ VIEWS = (
     "error_rate",
     "throughput_by_tenant",
     "backlog_by_kind",
+    "alerts",
 )
 
 

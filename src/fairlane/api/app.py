@@ -25,7 +25,7 @@ from fairlane.api import (
     usage,
     worker,
 )
-from fairlane.api.admin import ops, overview, plans, queues, tenants
+from fairlane.api.admin import alerts, ops, overview, plans, queues, tenants
 from fairlane.api.correlating import HEADER, Correlated, correlated
 from fairlane.api.limits import Limits
 from fairlane.api.page import PAGE
@@ -50,6 +50,7 @@ RESOURCES: tuple[APIRouter, ...] = (
     tenants.router,
     plans.router,
     queues.router,
+    alerts.router,
     overview.router,
     ops.router,
     usage.router,

@@ -35,6 +35,7 @@ COMMANDS = {
     "top": "fairlane.cli.top:top",
     "ops": "fairlane.cli.ops:ops",
     "usage": "fairlane.cli.usage:usage",
+    "alerts": "fairlane.cli.alert_rules:alerts",
     "doctor": "fairlane.cli.doctor:doctor",
     "bench": "fairlane.cli.bench:bench",
 }
