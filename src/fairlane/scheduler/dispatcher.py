@@ -135,11 +135,9 @@ class Dispatcher:
             return [_refused(trigger, tenant.id, event["seq"], said) for trigger in triggers]
         values = {"event": data}
         size = len(event["data"])
-        about = {
-            "source": "event",
-            "source_ref": event["id"],
-            "correlation_id": event["correlation_id"],
-        }
+        about = {"source": "event", "source_ref": event["id"]}
+        if event["correlation_id"] is not None:
+            about["correlation_id"] = event["correlation_id"]
         found = []
         for trigger in triggers:
             try:

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from fairlane import schemas
-from fairlane.definitions.accept import accept
+from fairlane.definitions.accept import fitted
 from fairlane.definitions.definition import Definition
 from fairlane.errors import DefinitionInactive, FairlaneError, Faulty, PayloadInvalid
 from fairlane.ids import uuid7
@@ -135,8 +135,9 @@ def payload_of(
             shown = {"id": str(trigger.id), "label": trigger.label}
             values = {**values, "tenant": tenant.shown(), "trigger": shown}
         template.refuse_bombs(values, size)
-    return accept(
+    return fitted(
         definition.key,
+        definition.schema,
         definition.arg_schema,
         template.render(values),
         executor=definition.executor,

@@ -76,11 +76,29 @@ class Template:
         self._names = [name for _, text in placeholders(document) for name in text.names]
         self.is_constant = not self._names
         self.looks_only_into_events = all(name[0] == "event" for name in self._names)
+        # Most templates are flat, and their texts lone placeholders.
+        self._constants = {key: each for key, each in document.items() if not _looks(each)}
+        self._lone = [
+            (key, text.lone)
+            for key, text in self._read.items()
+            if isinstance(text, Text) and isinstance(text.lone, tuple)
+        ]
+        known = {*self._constants, *(key for key, _ in self._lone)}
+        self._others = [(key, each) for key, each in self._read.items() if key not in known]
 
-    def render(self, values: Mapping[str, Any]) -> Any:
-        if self.is_constant:
-            return self.document
-        return _render(self._read, values, "")
+    def render(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        found = self._constants.copy()
+        for key, name in self._lone:
+            value: Any = values
+            try:
+                for step in name:
+                    value = value[step]
+            except (KeyError, TypeError):
+                value = look_up(name, values, json.pointer_to("", key))
+            found[key] = value
+        for key, each in self._others:
+            found[key] = _render(each, values, json.pointer_to("", key))
+        return found
 
     def refuse_bombs(self, values: Mapping[str, Any], size: int) -> None:
         """A small template that names a large value many times would fill the memory before
@@ -96,6 +114,10 @@ class Template:
                     f"the template makes a payload of more than {LARGEST} bytes of this; name the "
                     "large value once, or pass a reference"
                 )
+
+
+def _looks(value: Any) -> bool:
+    return any(True for _ in placeholders(value))
 
 
 def look_up(name: Sequence[str], values: Any, pointer: str = "") -> Any:
@@ -188,7 +210,9 @@ def _render(value: Any, values: Mapping[str, Any], pointer: str) -> Any:
     if kind is Text:
         return value.render(values, pointer)
     if kind is dict:
-        return {key: _render(each, values, f"{pointer}/{key}") for key, each in value.items()}
+        return {
+            key: _render(each, values, json.pointer_to(pointer, key)) for key, each in value.items()
+        }
     if kind is list:
         return [_render(each, values, f"{pointer}/{n}") for n, each in enumerate(value)]
     return value
