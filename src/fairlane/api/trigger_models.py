@@ -1,7 +1,7 @@
 """What the calls of triggers and events take and answer."""
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -118,8 +118,8 @@ class ResendIn(In):
         pattern=PLAIN,
         description="The new event's. The same again is one resend.",
     )
-    trigger_ids: list[UUID] | None = Field(
-        None, max_length=100, strict=False, description="To these alone; to all that take it."
+    trigger_ids: list[Annotated[UUID, Field(strict=False)]] | None = Field(
+        None, max_length=100, description="To these alone; to all that take it if not given."
     )
     failed: bool = Field(
         default=False, description="Only to triggers that could make nothing of it."
