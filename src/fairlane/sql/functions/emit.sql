@@ -41,12 +41,15 @@ begin
     insert into fairlane.emission (seq, tenant_id, event_id)
     select w.seq, w.tenant_id, w.id from written w
   )
-  select a.position::int, a.id, a.name, v_now,
+  select a.position::int, a.id, coalesce(e.name, a.name), coalesce(e.emitted_at, v_now),
          w.id is null or exists (select from asked b
                                   where (b.tenant_id, b.id) = (a.tenant_id, a.id)
                                     and b.position < a.position)
     from asked a
     left join written w on (w.tenant_id, w.id) = (a.tenant_id, a.id)
+    left join lateral (select o.name, o.emitted_at         -- as it was told the first time
+                         from fairlane.event o
+                        where w.id is null and o.tenant_id = a.tenant_id and o.id = a.id) e on true
    order by a.position;
 
   perform fairlane.ring_scheduler(v_now);

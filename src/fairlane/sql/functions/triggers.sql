@@ -105,6 +105,8 @@ begin
   return query select * from fairlane.triggers where id = v_old.id;
   delete from fairlane.trigger g where g.id = v_old.id;
   delete from fairlane.recent r where r.tenant_id = v_old.tenant_id and r.trigger_id = v_old.id;
+  -- One that is for all tenants has some of each; what ends by itself may do so.
+  delete from fairlane.recent r where r.ends_at = 'infinity' and r.trigger_id = v_old.id;
   perform fairlane.note_change('trigger.delete', fairlane.tenant_or_none(v_old.tenant_id),
                                v_old.id::text, jsonb_build_object('label', v_old.label));
 end
