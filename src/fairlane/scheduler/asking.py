@@ -56,8 +56,9 @@ select c.* from (
           null::text as detail, d.error::text as error, 1 as kind, d.event_seq as number
      from (select * from fairlane.delivery
             where trigger_id = $1
-              and ($2::timestamptz is null or (delivered_at, event_seq)
-                   < ($2, case when $3 = 1 then $4::bigint else 0 end))
+              and (delivered_at, event_seq)
+                  < (coalesce($2::timestamptz, 'infinity'),
+                     case when $3 = 1 then $4::bigint else 0 end)
             order by delivered_at desc, event_seq desc limit $5) d
      left join fairlane.event e on e.tenant_id = d.tenant_id and e.seq = d.event_seq)
    union all
@@ -65,9 +66,10 @@ select c.* from (
           f.detail::text, f.error::text, 2, extract(epoch from f.scheduled_for) * 1000000
      from fairlane.firing f
     where f.trigger_id = $1
-      and ($2::timestamptz is null or (f.fired_at, f.scheduled_for)
-           < ($2, case when $3 = 1 then 'infinity'
-                       else to_timestamp(0) + $4::bigint * interval '1 microsecond' end))
+      and (f.fired_at, f.scheduled_for)
+          < (coalesce($2, 'infinity'),
+             case when $3 = 2 then to_timestamp(0) + $4::bigint * interval '1 microsecond'
+                  else 'infinity' end)
     order by f.fired_at desc, f.scheduled_for desc limit $5)
 ) c order by c.at desc, c.kind, c.number desc limit $5
 """

@@ -30,7 +30,7 @@ class Tenant:
         return {"id": str(self.id), "slug": self.slug, "name": self.name}
 
 
-@dataclass
+@dataclass(slots=True)
 class Made:
     """What came of one trigger on one occasion."""
 

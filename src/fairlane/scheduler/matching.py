@@ -62,10 +62,10 @@ class Matching:
         if event["name"] is None:
             return []
         only = event["only_triggers"]
-        return [
+        found = [
             trigger
             for pattern in patterns_of(event["name"])
             for tenant in (event["tenant_id"], INSTALLATION)
             for trigger in taking.get((tenant, pattern), ())
-            if only is None or trigger.id in only
         ]
+        return found if only is None else [each for each in found if each.id in only]
