@@ -35,6 +35,7 @@ from fairlane.config import Settings
 
 # In the order that they are tried: what is called most comes first.
 RESOURCES: tuple[APIRouter, ...] = (
+    triggers.first,  # a job's id might be "triggers"
     jobs.hot,
     jobs.router,
     jobs.batches,

@@ -1,6 +1,7 @@
 """`fairlane scheduler`: one process that tries to schedule, until it is told to stop."""
 
 import asyncio
+import gc
 import logging
 import signal
 
@@ -24,6 +25,10 @@ def run(settings: Settings) -> int:
 async def _schedule(url: str) -> int:
     async with connected(url) as connection:
         await migrate.check(connection)
+    # A batch is thousands of small objects, which are all gone a moment later: looking among them
+    # for cycles every few hundred is a tenth of the work.
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
     scheduler = Scheduler(url)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -10,7 +10,7 @@ language sql immutable
 as $$
   select array[
     -- producers
-    'enqueue', 'enqueue_many', 'api_enqueue', 'emit', 'emit_many',
+    'enqueue', 'enqueue_many', 'api_enqueue', 'emit', 'emit_many', 'resend',
     -- people: each takes the tenant, and refuses another's
     'cancel', 'retry', 'replay', 'resolve', 'ignore', 'explain', 'create_trigger', 'set_trigger',
     'delete_trigger', 'fire_now',
@@ -193,7 +193,8 @@ declare
   -- that is reached by two is planned anew whenever they alternate.
   v_chores constant text[] := array[
     'housekeep', 'lead', 'tick', 'rescue', 'park_stuck', 'promote', 'sweep', 'make_partitions',
-    'prune', 'prune_keys', 'create_first_token', 'dispatch', 'fire', 'dedupe', 'schedule',
+    'prune', 'prune_keys', 'create_first_token', 'take_events', 'deliver', 'give_up',
+    'fire', 'dedupe', 'schedule',
     'stop_scheduling', 'register_triggers', 'run_chore', 'prune_events', 'tidy', 'keep_figures',
     'due_operation', 'put_off_operation', 'fail_operation',
     'evaluate_alerts', 'check_promises'];

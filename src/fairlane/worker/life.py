@@ -25,8 +25,8 @@ from fairlane.core.connect import Record, is_pooled, send
 from fairlane.errors import LeaseLost
 from fairlane.executors.base import Executor
 from fairlane.maintenance.keeper import Keeper
-from fairlane.observe.about import about
 from fairlane.maintenance.watcher import Watcher
+from fairlane.observe.about import about
 from fairlane.outcome import Bounced, Outcome, Reused
 from fairlane.worker.attempt import Attempt, Stop
 from fairlane.worker.claimer import Claimer
