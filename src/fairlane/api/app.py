@@ -18,6 +18,7 @@ from fairlane.api import (
     health,
     jobs,
     me,
+    metrics,
     streams,
     triggers,
     worker,
@@ -74,6 +75,7 @@ def asgi(
     app.add_middleware(Correlated)
     app.router.routes.extend(_calls())
     app.include_router(health.router)
+    app.include_router(metrics.router)
     app.add_exception_handler(HTTPException, _told)
     app.add_exception_handler(Exception, _told)
     app.openapi = lambda: _document(app)  # type: ignore[method-assign]

@@ -31,6 +31,7 @@ COMMANDS = {
     "events": "fairlane.cli.events:events",
     "tokens": "fairlane.cli.tokens:tokens",
     "workers": "fairlane.cli.workers:workers",
+    "metrics": "fairlane.cli.metrics:metrics",
     "doctor": "fairlane.cli.doctor:doctor",
     "bench": "fairlane.cli.bench:bench",
 }

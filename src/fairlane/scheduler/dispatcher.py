@@ -8,6 +8,7 @@ from uuid import UUID
 from fairlane.core import calls, json
 from fairlane.core.calls import Call
 from fairlane.core.connect import Connection, Record, send
+from fairlane.metrics.scheduling import EVENT, Scheduling
 from fairlane.scheduler.making import Made, Tenant, make
 from fairlane.scheduler.names import patterns_of
 from fairlane.scheduler.settle import hold_back, keep_what_is_taken
@@ -40,19 +41,22 @@ Asked = tuple[UUID, str]
 
 
 class Dispatcher:
-    def __init__(self) -> None:
+    def __init__(self, metrics: Scheduling | None = None) -> None:
+        self._metrics = metrics or Scheduling()
         # By revision: what was read of a trigger once is not read again until it is changed.
         self._known: OrderedDict[UUID, Trigger] = OrderedDict()
 
     async def tick(self, connection: Connection) -> int:
         """Dispatch a batch of events in one transaction; how many it had."""
+        made: Sequence[Made] = ()
         async with connection.transaction():
             events = await send(connection, Call(WAITING, (BATCH,)))
             if events:
-                await self._dispatch(connection, events)
+                made = await self._dispatch(connection, events)
+        self._metrics.fired(EVENT, (each.status for each in made))
         return len(events)
 
-    async def _dispatch(self, connection: Connection, events: Sequence[Record]) -> None:
+    async def _dispatch(self, connection: Connection, events: Sequence[Record]) -> Sequence[Made]:
         taking = await self._taking(connection, events)
         names = {
             (trigger.definition_key or "", trigger.version)
@@ -86,6 +90,7 @@ class Dispatcher:
 
         await keep_what_is_taken(connection, made, keep)
         await send(connection, calls.dispatch([event["seq"] for event in events], [], []))
+        return made
 
     async def _taking(
         self, connection: Connection, events: Sequence[Record]

@@ -13,6 +13,7 @@ from fairlane.core import calls, json
 from fairlane.core.calls import Call
 from fairlane.core.connect import Connection, Record, send
 from fairlane.errors import FairlaneError
+from fairlane.metrics.scheduling import SCHEDULE, Scheduling
 from fairlane.scheduler.making import Made, Tenant, make, told
 from fairlane.scheduler.settle import hold_back, keep_what_is_taken
 from fairlane.scheduler.store import definitions
@@ -77,15 +78,21 @@ def runs_of(trigger: Trigger, now: datetime) -> Runs:
 
 
 class Firer:
+    def __init__(self, metrics: Scheduling | None = None) -> None:
+        self._metrics = metrics or Scheduling()
+
     async def tick(self, connection: Connection) -> int:
         """Fire a batch of what is due in one transaction; how many triggers it had."""
+        outcomes: list[str] = []
         async with connection.transaction():
             rows = await send(connection, Call(DUE, (BATCH,)))
             if rows:
-                await self._fire(connection, rows)
+                outcomes = await self._fire(connection, rows)
+        self._metrics.fired(SCHEDULE, outcomes)
         return len(rows)
 
-    async def _fire(self, connection: Connection, rows: Sequence[Record]) -> None:
+    async def _fire(self, connection: Connection, rows: Sequence[Record]) -> list[str]:
+        """What came of each."""
         plans: list[dict[str, Any]] = []
         firings: list[dict[str, Any]] = []
         due: list[tuple[Trigger, Tenant | None, Runs]] = []
@@ -132,6 +139,7 @@ class Firer:
 
         await keep_what_is_taken(connection, made, keep)
         await send(connection, calls.fire(firings, [], plans))
+        return [*(each.status for each in made), *(row["status"] for row in firings)]
 
 
 def values_of(trigger: Trigger, moment: datetime) -> dict[str, Any]:

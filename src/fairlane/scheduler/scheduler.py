@@ -11,6 +11,7 @@ import asyncpg
 from fairlane.core import calls, connect
 from fairlane.core.connect import is_pooled, send
 from fairlane.core.listen import listen
+from fairlane.metrics.scheduling import Scheduling
 from fairlane.scheduler.dispatcher import BATCH, Dispatcher
 from fairlane.scheduler.firer import Firer
 from fairlane.worker.patience import Patience
@@ -25,14 +26,16 @@ CHANNEL = "fairlane_events"
 class Scheduler:
     """Tries to lead; while it does, dispatches events and fires schedules."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, metrics: Scheduling | None = None) -> None:
         self.url = url
         self.id: UUID = uuid4()
         self.leads = False
         self._stopping = asyncio.Event()
         self._rung = asyncio.Event()
-        self._dispatcher = Dispatcher()
-        self._firer = Firer()
+        metrics = metrics or Scheduling()
+        metrics.leads = lambda: self.leads
+        self._dispatcher = Dispatcher(metrics)
+        self._firer = Firer(metrics)
         self._wait = EVERY
         self._second: connect.Connection | None = None
 

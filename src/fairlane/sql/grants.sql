@@ -21,7 +21,9 @@ as $$
     'register_worker', 'claim', 'claim_queues', 'heartbeat', 'prepare', 'report', 'finish', 'fail',
     'fail_many', 'snooze', 'canceled', 'bounce', 'hand_back', 'stop_worker',
     -- tokens, and who somebody is
-    'create_token', 'revoke_token', 'token_for', 'touch_token', 'tenant_id_of'
+    'create_token', 'revoke_token', 'token_for', 'touch_token', 'tenant_id_of',
+    -- metrics: totals of the installation
+    'figures', 'autoscale', 'wanted_slots'
   ]
 $$;
 

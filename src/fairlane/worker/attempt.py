@@ -44,6 +44,7 @@ class Attempt:
     revision: int = 0  # of its definition
     inputs_hash: str | None = None  # None: nobody has validated the payload yet
     reuse: bool = False
+    waited: float = 0.0  # seconds from when it was due to its start
     definition: Definition | None = None  # None: not known here, or not as it is now
     completed: bool = False  # the payload is no longer the stored one
     stop: Stop | None = None
@@ -52,6 +53,7 @@ class Attempt:
     timer: asyncio.TimerHandle | None = None
     pids: set[int] = field(default_factory=set)  # process groups to kill with it
     missed: bool = False  # the last heartbeat did not name it
+    began: float = 0.0  # by the loop's clock, where somebody measures
 
     @classmethod
     def of(cls, row: Record, queue: str, payload: dict[str, Any] | None) -> "Attempt":
@@ -72,6 +74,7 @@ class Attempt:
             revision=row["revision"],
             inputs_hash=row["inputs_hash"],
             reuse=row["reuse"],
+            waited=row["waited"],
         )
 
     @property
