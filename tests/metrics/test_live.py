@@ -1,4 +1,4 @@
-"""A real Prometheus scrapes a server, a worker and a scheduler, and a rule fires on a real fault."""
+"""A real Prometheus scrapes server, worker and scheduler, and a rule fires on a real fault."""
 
 import json
 import re
@@ -18,9 +18,18 @@ import yaml
 from fairlane.metrics.catalogue import CATALOGUE, HISTOGRAM, SCHEDULER, SERVER, WORKER
 from fairlane.metrics.rules import rules
 from metrics.scraping import Scrape
+from support.cluster import Cluster
 from support.programs import needed
-from support.workers import Fleet, Process, until
+from support.workers import Fleet, Process, fleet_of, until
 
+TRIGGER = json.dumps(
+    {
+        "label": "a thing",
+        "trigger_type": "event",
+        "event_name": "a.thing",
+        "definition_key": "echo",
+    }
+)
 # Only the self-audit makes these, and only once a promise has been looked at.
 OF_AUDIT = {"fairlane_audit_checks_total", "fairlane_audit_violations_total"}
 
@@ -46,10 +55,10 @@ class Parts:
         self.worker = fleet.worker(
             "default=4", arguments=arguments, FAIRLANE_LEASE_SECONDS="2", ready=False
         )
-        self._start("server", "--port", str(self.ports[SERVER])).until_said("listening")
-        self._start("scheduler", "--metrics-port", str(self.ports[SCHEDULER])).until_said(
-            "is ready"
-        )
+        server = self._start("server", "--port", str(self.ports[SERVER]))
+        scheduler = self._start("scheduler", "--metrics-port", str(self.ports[SCHEDULER]))
+        server.until_said("listening")
+        scheduler.until_said("is ready")
         self.worker.until_said("serves")
 
     def _start(self, *arguments: str) -> Process:
@@ -62,9 +71,14 @@ class Parts:
         return Scrape.of(read(f"http://127.0.0.1:{self.ports[part]}/metrics"))
 
 
-@pytest.fixture
-def parts(fleet: Fleet) -> Parts:
-    return Parts(fleet)
+@pytest.fixture(scope="module")
+def parts(
+    cluster: Cluster, template: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Parts]:
+    """One set for the tests of this file, which take them as they stand."""
+    folder = tmp_path_factory.mktemp("parts")
+    with cluster.fresh(template) as url, fleet_of(url, folder) as fleet:
+        yield Parts(fleet)
 
 
 @contextmanager
@@ -111,35 +125,20 @@ def ask(api: str, query: str) -> list[Any]:
     return list(found["data"]["result"])
 
 
-def test_prometheus_scrapes_all_parts_and_fires_when_a_worker_is_killed(
-    parts: Parts, fleet: Fleet, tmp_path: Path
-) -> None:
-    with prometheus(parts, tmp_path / "prometheus") as api:
+def test_every_metric_of_the_catalogue_is_exposed_where_it_says(parts: Parts) -> None:
+    fleet = parts.fleet
+    for _ in range(2):
         fleet.until_status(fleet.enqueue("echo"), "succeeded")
-        until(lambda: len(ask(api, "up == 1")) == 3, "all three are scraped")
-        until(lambda: ask(api, "fairlane_jobs_duration_seconds_count == 1"), "the job is seen")
-        until(lambda: ask(api, "fairlane_scheduler_up == 1"), "the scheduler is seen")
-        firing = 'ALERTS{alertname="FairlaneLeasesLost", alertstate="firing", queue="default"}'
-        assert ask(api, firing) == []
-
-        fleet.enqueue("wait_for")
-        until(lambda: len(fleet.runs()) == 2, "it runs")
-        parts.worker.kill()
-        # Nobody else keeps house here: the rescue is ours.
-        until(lambda: fleet.ask("select fairlane.rescue()"), "the lease ends", within=15)
-        until(lambda: ask(api, firing), "the alert fires", within=15)
-        until(lambda: ask(api, "fairlane_queue_workers == 0"), "no worker is seen")
-
-
-def test_every_metric_of_the_catalogue_is_exposed_where_it_says(parts: Parts, fleet: Fleet) -> None:
-    for key in ("echo", "echo"):
-        fleet.until_status(fleet.enqueue(key), "succeeded")
+    fleet.db.execute("select fairlane.create_trigger('acme', %s)", [TRIGGER])
+    fleet.db.execute("select fairlane.emit('acme', 'a.thing', '{}')")
     until(
         lambda: (
-            "fairlane_trigger_fires_total" in parts.scrape(SCHEDULER).names
+            parts.scrape(SCHEDULER).all(
+                "fairlane_trigger_fires_total", kind="event", outcome="enqueued"
+            )
             and parts.scrape(SCHEDULER)("fairlane_scheduler_leads") == 1
         ),
-        "the product's own schedules have fired",
+        "the scheduler has made a job of an event",
     )
     for part in (SERVER, WORKER, SCHEDULER):
         seen = parts.scrape(part)
@@ -150,27 +149,47 @@ def test_every_metric_of_the_catalogue_is_exposed_where_it_says(parts: Parts, fl
         }
         assert told - seen.names <= OF_AUDIT
         ours = {name for name in seen.names if name.startswith("fairlane_")}
-        extra = {re.sub("_(sum|count)$", "_bucket", name) for name in ours} - told
-        assert not extra
+        assert not {
+            name for name in ours - told if re.sub("_(sum|count)$", "_bucket", name) not in told
+        }
         assert "process_cpu_seconds_total" in seen.names
 
     worker = parts.scrape(WORKER)
     ran = {"queue": "default", "definition": "echo", "outcome": "succeeded"}
-    assert worker("fairlane_jobs_duration_seconds_count", **ran) == 2
-    assert worker("fairlane_queue_latency_seconds_count", queue="default") == 2
+    assert worker("fairlane_jobs_duration_seconds_count", **ran) >= 2
+    assert worker("fairlane_queue_latency_seconds_count", queue="default") >= 2
     assert worker("fairlane_process_slots", queue="default", state="all") == 4
     health = json.loads(read(f"http://127.0.0.1:{parts.ports[WORKER]}/healthz"))
     assert health["status"] == "ok"
 
 
+def test_prometheus_scrapes_all_parts_and_fires_when_a_worker_is_killed(
+    parts: Parts, tmp_path: Path
+) -> None:
+    fleet = parts.fleet
+    before = len(fleet.runs())
+    with prometheus(parts, tmp_path / "prometheus") as api:
+        fleet.until_status(fleet.enqueue("echo"), "succeeded")
+        until(lambda: len(ask(api, "up == 1")) == 3, "all three are scraped")
+        until(lambda: ask(api, "fairlane_jobs_duration_seconds_count > 0"), "the job is seen")
+        until(lambda: ask(api, "fairlane_scheduler_up == 1"), "the scheduler is seen")
+        firing = 'ALERTS{alertname="FairlaneLeasesLost", alertstate="firing", queue="default"}'
+        assert ask(api, firing) == []
+
+        fleet.enqueue("wait_for")
+        until(lambda: len(fleet.runs()) == before + 2, "it runs")
+        parts.worker.kill()
+        # Nobody else keeps house here: the rescue is ours.
+        until(lambda: fleet.ask("select fairlane.rescue()"), "the lease ends", within=15)
+        until(lambda: ask(api, firing), "the alert fires", within=15)
+        until(lambda: ask(api, "fairlane_queue_workers == 0"), "no worker is seen")
+
+
 def test_each_process_of_a_worker_has_a_port(fleet: Fleet) -> None:
     port = free_port()
     fleet.worker(arguments=("--processes", "2", f"--metrics-port={port}"), ready=False)
-    pids = {
-        until(lambda each=each: health(each), f"port {each} answers")["pid"]
-        for each in (port, port + 1)
-    }
-    assert len(pids) == 2
+    until(lambda: health(port) and health(port + 1), "both answer")
+    assert health(port)["pid"] != health(port + 1)["pid"]
 
 
 def health(port: int) -> Any:

@@ -1,16 +1,22 @@
 """A scrape costs the same with any backlog, and 10,000 tenants do not slow it down."""
 
+import os
 import time
-from statistics import median
+from pathlib import Path
+
+import httpx2
 
 from api.world import World
 from support.core import Core
 
 TENANTS = 10_000
+MOST = 0.2  # seconds
+SCRAPES = 5
 
 # Shares, lanes and gates of a tenant each, as a sweep makes them.
 CROWD = f"""
-insert into fairlane.tenant (slug, plan) select 't' || n, 'pro' from generate_series(1, {TENANTS}) n;
+insert into fairlane.tenant (slug, plan)
+select 't' || n, 'pro' from generate_series(1, {TENANTS}) n;
 insert into fairlane.arrival (lane_id, queue, tenant_id, queued, scheduled)
 select fairlane.id_of('lane', 'default', id::text, null, null), 'default', id, 0, 0
   from fairlane.tenant where slug like 't%';
@@ -30,19 +36,29 @@ async def test_a_scrape_with_ten_thousand_tenants_takes_less_than_200_ms(
             await core.conn.execute(statement)
     assert await core.one("select count(*) from fairlane.share where ready") == TENANTS
 
-    times = []
-    for _ in range(5):
-        world.app.state.fairlane.installation._figures._until = 0.0
-        start = time.perf_counter()
-        answer = await world.http.get("/metrics", headers={"Host": "localhost"})
-        times.append(time.perf_counter() - start)
-        assert answer.status_code == 200
-        assert len(answer.content) < 100_000
+    async def spent() -> float:
+        """CPU seconds, here and in the database: others who use the machine do not count."""
+        pids = await core.fetch(
+            "select pid from pg_stat_activity where datname = current_database()"
+        )
+        ticks = [Path(f"/proc/{pid}/stat").read_text().split()[13:15] for (pid,) in pids]
+        told = sum(int(each) for pair in ticks for each in pair) / os.sysconf("SC_CLK_TCK")
+        return told + time.process_time()
+
+    await scrape(world)  # connects
+    before = await spent()
+    for _ in range(SCRAPES):
+        answer = await scrape(world)
     assert f'fairlane_queue_depth{{queue="default"}} {3 * TENANTS}' in answer.text
-    assert min(times) < 0.2, times
-    start = time.perf_counter()
-    await world.http.get("/autoscale?queue=default", headers={"Host": "localhost"})
-    assert median([*times, time.perf_counter() - start]) < 1
+    assert len(answer.content) < 100_000
+    assert (await spent() - before) / SCRAPES < MOST
+
+
+async def scrape(world: World) -> httpx2.Response:
+    world.app.state.fairlane.installation._figures._until = 0.0
+    answer = await world.http.get("/metrics", headers={"Host": "localhost"})
+    assert answer.status_code == 200
+    return answer
 
 
 async def test_no_job_is_read_to_count(world: World, core: Core) -> None:

@@ -16,6 +16,7 @@ from fairlane.bench import (
     enqueue,
     limits,
     memory,
+    metrics,
     recovery,
     triggers,
     worker,
@@ -36,6 +37,7 @@ USUAL = {
     "drain": drain.measure,
     "enqueue": enqueue.measure,
     "worker": worker.measure,
+    "metrics": metrics.measure,
 }
 # These mostly wait, for minutes, and run only when they are asked for.
 LONG = {

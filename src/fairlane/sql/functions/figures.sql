@@ -1,6 +1,11 @@
 -- What metrics tell of the whole installation, read from counters that the verbs keep: no job is
 -- counted, so that a look costs the same with any backlog. See docs/metrics.md.
 
+create or replace function fairlane.paused_tenants()
+returns uuid[]
+language sql stable
+as $$ select array(select t.id from fairlane.tenant t where t.paused_at is not null) $$;
+
 -- How much of what is queued could start now if there were slots: of lanes that wait for nothing but
 -- a worker, and no more than their gates have room for. A queue or tenant that is paused has none.
 -- Of a queue with more than `most` such lanes, whose slots nobody could pay for, the others are left
@@ -14,12 +19,11 @@ as $$
       from fairlane.queue q
      cross join lateral (
              select l.id, l.queue, l.share_id, l.queued, l.gates
-               from fairlane.share s
-               join fairlane.lane l on l.share_id = s.id
-              where s.queue = q.name
-                and s.ready
+               from fairlane.lane l
+              where l.queue = q.name
                 and l.state = 'ready'
                 and l.queued > 0
+                and l.tenant_id <> all ((select fairlane.paused_tenants())::uuid[])
               limit runnable.most) l
      where (runnable.queue is null or q.name = runnable.queue)
        and q.paused_at is null
@@ -89,12 +93,11 @@ as $$
     from fairlane.queue q
    cross join lateral (
            select l.id, l.tenant_id, l.head_priority, l.head_id
-             from fairlane.share s
-             join fairlane.lane l on l.share_id = s.id
-            where s.queue = q.name
-              and s.ready
+             from fairlane.lane l
+            where l.queue = q.name
               and l.state = 'ready'
               and l.queued > 0
+              and l.tenant_id <> all ((select fairlane.paused_tenants())::uuid[])
             order by l.head_id
             limit first_in_line.most) l
    cross join lateral (
@@ -120,49 +123,9 @@ as $$
      and t.paused_at is null
 $$;
 
--- Of each share: what is live in its lanes and on its way to them, and what has happened in all. One
--- statement sees one moment, so that what was enqueued is what is live and what has ended.
-create or replace view fairlane.share_figures as
-select s.id, s.queue, s.tenant_id, s.weight, s.vtime, s.ready,
-       coalesce(c.queued, 0) as queued, coalesce(c.scheduled, 0) as scheduled,
-       coalesce(c.running, 0) as running,
-       coalesce(c.queued + c.scheduled + c.running - c.replayed, 0) + s.succeeded
-         + s.succeeded_with_errors + s.failed + s.canceled + s.dead_letter - s.replayed as enqueued,
-       s.started, s.wait_seconds, s.worker_seconds, s.succeeded, s.succeeded_with_errors, s.failed,
-       s.canceled, s.dead_letter, s.retried, s.lost, s.stuck,
-       s.replayed + coalesce(c.replayed, 0) as replayed,
-       s.resolved + coalesce(c.resolved, 0) as resolved,
-       s.ignored + coalesce(c.ignored, 0) as ignored,
-       s.over_backlog + coalesce(c.over_backlog, 0) as over_backlog
-  from (select id, queue, tenant_id, weight, vtime, ready, started, wait_seconds, worker_seconds,
-               succeeded, succeeded_with_errors, failed, canceled, dead_letter, retried, lost, stuck,
-               replayed, resolved, ignored, over_backlog
-          from fairlane.share
-         union all
-        -- A tenant's first jobs: nobody has made its share yet.
-        select distinct null::uuid, a.queue, a.tenant_id, 1::real, 0::float8, false, 0::bigint,
-               0::float8, 0::float8, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint,
-               0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint
-          from fairlane.arrival a
-         where not exists (select from fairlane.share s
-                            where s.tenant_id = a.tenant_id and s.queue = a.queue)) s
-  left join (
-         select queue, tenant_id, sum(queued) as queued, sum(scheduled) as scheduled,
-                sum(running) as running, sum(over_backlog) as over_backlog,
-                sum(replayed) as replayed, sum(resolved) as resolved, sum(ignored) as ignored
-           from (select queue, tenant_id, queued, scheduled, running, 0 as over_backlog,
-                        0 as replayed, 0 as resolved, 0 as ignored
-                   from fairlane.lane
-                  union all
-                 select queue, tenant_id, queued, scheduled, 0, over_backlog,
-                        (tally is not distinct from 'replayed')::int,
-                        (tally is not distinct from 'resolved')::int,
-                        (tally is not distinct from 'ignored')::int
-                   from fairlane.arrival) each
-          group by queue, tenant_id) c on c.queue = s.queue and c.tenant_id = s.tenant_id;
-
 -- All figures of the installation as one document, for whoever shows them: `tenants` is how many
--- tenants are told of by name, those with most jobs now and those that have started most.
+-- tenants are told of by name, those with most jobs now and those that have started most. One statement
+-- sees one moment, so that what was enqueued is what is live and what has ended.
 create or replace function fairlane.figures(tenants int default 20)
 returns jsonb
 language plpgsql stable
@@ -174,51 +137,73 @@ declare
 begin
   perform fairlane.refuse_tenants();
   return (
-    with share as materialized (
-      select * from fairlane.share_figures
-    ), first as materialized (
+    with first as materialized (
       select queue, tenant_id, date_part('epoch', v_now - min(due)) as seconds
         from fairlane.first_in_line()
        group by queue, tenant_id
-    ), tenant as materialized (
-      select tenant_id, row_number() over (order by sum(queued + running) desc, tenant_id) as by_jobs,
-             row_number() over (order by sum(started) desc, tenant_id) as by_starts
-        from share
+    ), most_jobs as materialized (
+      select tenant_id
+        from fairlane.lane_counts
        group by tenant_id
-    ), told as (
-      select t.tenant_id, n.slug, t.by_jobs <= figures.tenants as by_jobs,
-             t.by_starts <= figures.tenants as by_starts
-        from tenant t
-        join fairlane.tenant n on n.id = t.tenant_id
-       where least(t.by_jobs, t.by_starts) <= figures.tenants
-    ), queue as (
+       order by sum(queued + running) desc, tenant_id
+       limit figures.tenants
+    ), most_starts as materialized (
+      select tenant_id
+        from fairlane.share
+       group by tenant_id
+       order by sum(started) desc, tenant_id
+       limit figures.tenants
+    ), live as (
+      select queue, tenant_id, sum(queued) as queued, sum(scheduled) as scheduled,
+             sum(running) as running
+        from fairlane.lane_counts
+       where tenant_id in (select tenant_id from most_jobs union select tenant_id from most_starts)
+       group by queue, tenant_id
+    ), queue as materialized (
       select q.name as queue, q.paused_at is not null as paused,
-             coalesce(s.queued, 0) as queued, coalesce(s.scheduled, 0) as scheduled,
-             coalesce(s.running, 0) as running, coalesce(r.jobs, 0) as runnable,
-             coalesce(f.seconds, 0) as oldest_due_seconds,
+             coalesce(l.queued, 0) + coalesce(a.queued, 0) as queued,
+             coalesce(l.scheduled, 0) + coalesce(a.scheduled, 0) as scheduled,
+             coalesce(l.running, 0) as running,
+             coalesce(l.live, 0) + coalesce(a.queued + a.scheduled - a.replayed, 0)
+               + coalesce(s.ended - s.replayed, 0) as enqueued,
+             coalesce(r.jobs, 0) as runnable, coalesce(f.seconds, 0) as oldest_due_seconds,
              coalesce(w.workers, 0) as workers, coalesce(w.slots, 0) as slots,
-             coalesce(s.enqueued, 0) as enqueued, coalesce(s.started, 0) as started,
-             coalesce(s.wait_seconds, 0) as wait_seconds,
+             coalesce(s.started, 0) as started, coalesce(s.wait_seconds, 0) as wait_seconds,
              coalesce(s.worker_seconds, 0) as worker_seconds,
              coalesce(s.succeeded, 0) as succeeded,
              coalesce(s.succeeded_with_errors, 0) as succeeded_with_errors,
              coalesce(s.failed, 0) as failed, coalesce(s.canceled, 0) as canceled,
              coalesce(s.dead_letter, 0) as dead_letter, coalesce(s.retried, 0) as retried,
              coalesce(s.lost, 0) as lost, coalesce(s.stuck, 0) as stuck,
-             coalesce(s.replayed, 0) as replayed, coalesce(s.resolved, 0) as resolved,
-             coalesce(s.ignored, 0) as ignored, coalesce(s.over_backlog, 0) as over_backlog
+             coalesce(s.replayed, 0) + coalesce(a.replayed, 0) as replayed,
+             coalesce(s.resolved, 0) + coalesce(a.resolved, 0) as resolved,
+             coalesce(s.ignored, 0) + coalesce(a.ignored, 0) as ignored,
+             coalesce(s.over_backlog, 0) + coalesce(a.over_backlog, 0) as over_backlog
         from fairlane.queue q
         left join (
                select queue, sum(queued) as queued, sum(scheduled) as scheduled,
-                      sum(running) as running, sum(enqueued) as enqueued, sum(started) as started,
-                      sum(wait_seconds) as wait_seconds, sum(worker_seconds) as worker_seconds,
-                      sum(succeeded) as succeeded,
+                      sum(running) as running, sum(queued + scheduled + running) as live
+                 from fairlane.lane
+                group by queue) l on l.queue = q.name
+        left join (
+               select queue, sum(queued) as queued, sum(scheduled) as scheduled,
+                      sum(over_backlog) as over_backlog,
+                      count(*) filter (where tally = 'replayed') as replayed,
+                      count(*) filter (where tally = 'resolved') as resolved,
+                      count(*) filter (where tally = 'ignored') as ignored
+                 from fairlane.arrival
+                group by queue) a on a.queue = q.name
+        left join (
+               select queue, sum(started) as started, sum(wait_seconds) as wait_seconds,
+                      sum(worker_seconds) as worker_seconds, sum(succeeded) as succeeded,
                       sum(succeeded_with_errors) as succeeded_with_errors, sum(failed) as failed,
                       sum(canceled) as canceled, sum(dead_letter) as dead_letter,
+                      sum(succeeded + succeeded_with_errors + failed + canceled + dead_letter)
+                        as ended,
                       sum(retried) as retried, sum(lost) as lost, sum(stuck) as stuck,
                       sum(replayed) as replayed, sum(resolved) as resolved, sum(ignored) as ignored,
                       sum(over_backlog) as over_backlog
-                 from share
+                 from fairlane.share
                 group by queue) s on s.queue = q.name
         left join fairlane.runnable() r on r.queue = q.name
         left join (select queue, max(seconds) as seconds from first group by queue) f
@@ -230,36 +215,66 @@ begin
                 where w.state = 'live'
                   and w.lease_expires_at > v_now
                 group by e.queue) w on w.queue = q.name
+    ), by_name as (
+      select t.slug as tenant, l.queue, l.queued, l.scheduled, l.running,
+             coalesce(f.seconds, 0) as oldest_due_seconds
+        from live l
+        join most_jobs m on m.tenant_id = l.tenant_id
+        join fairlane.tenant t on t.id = l.tenant_id
+        left join first f on f.tenant_id = l.tenant_id and f.queue = l.queue
+    ), others as (
+      select null as tenant, q.queue, q.queued - coalesce(n.queued, 0) as queued,
+             q.scheduled - coalesce(n.scheduled, 0) as scheduled,
+             q.running - coalesce(n.running, 0) as running,
+             coalesce((select max(f.seconds)
+                         from first f
+                        where f.queue = q.queue
+                          and f.tenant_id not in (select m.tenant_id from most_jobs m)), 0)
+               as oldest_due_seconds
+        from queue q
+        left join (select queue, sum(queued) as queued, sum(scheduled) as scheduled,
+                          sum(running) as running
+                     from by_name group by queue) n on n.queue = q.queue
+       where figures.tenants > 0
     )
     select jsonb_build_object(
       'queues', (select jsonb_agg(to_jsonb(q)) from queue q),
-      -- With everybody else as one, whose slug is null.
-      'tenant_jobs', (
-        select coalesce(jsonb_agg(to_jsonb(j)), '[]')
-          from (select t.slug as tenant, s.queue, sum(s.queued) as queued,
-                       sum(s.scheduled) as scheduled, sum(s.running) as running,
-                       coalesce(max(f.seconds), 0) as oldest_due_seconds
-                  from share s
-                  left join told t on t.tenant_id = s.tenant_id and t.by_jobs
-                  left join first f on f.tenant_id = s.tenant_id and f.queue = s.queue
-                 where figures.tenants > 0
-                 group by t.slug, s.queue) j),
+      -- With everybody else as one, who has no name.
+      'tenant_jobs', (select coalesce(jsonb_agg(to_jsonb(j)), '[]')
+                        from (select * from by_name union all select * from others) j),
       'tenant_totals', (
         select coalesce(jsonb_agg(to_jsonb(j)), '[]')
-          from (select t.slug as tenant, s.queue, s.enqueued, s.started, s.worker_seconds, s.succeeded,
-                       s.succeeded_with_errors, s.failed, s.canceled, s.dead_letter, s.over_backlog
-                  from share s
-                  join told t on t.tenant_id = s.tenant_id and t.by_starts) j),
+          from (select t.slug as tenant, s.queue,
+                       coalesce(l.queued + l.scheduled + l.running, 0) - coalesce(a.replayed, 0)
+                         + s.succeeded + s.succeeded_with_errors + s.failed + s.canceled
+                         + s.dead_letter - s.replayed as enqueued,
+                       s.started, s.worker_seconds, s.succeeded, s.succeeded_with_errors, s.failed,
+                       s.canceled, s.dead_letter,
+                       s.over_backlog + coalesce(a.over_backlog, 0) as over_backlog
+                  from most_starts m
+                  join fairlane.share s on s.tenant_id = m.tenant_id
+                  join fairlane.tenant t on t.id = m.tenant_id
+                  left join live l on l.tenant_id = s.tenant_id and l.queue = s.queue
+                  left join lateral (
+                         select sum(over_backlog) as over_backlog,
+                                count(*) filter (where tally = 'replayed') as replayed
+                           from fairlane.arrival a
+                          where a.tenant_id = s.tenant_id
+                            and a.queue = s.queue) a on true) j),
       -- Who competes now: the virtual time of each share that could go on. Ids are hashes, so that
       -- the first of them are a fair sample, and the same one next time.
       'ready', (
-        select coalesce(jsonb_object_agg(queue, shares), '{}')
-          from (select queue, jsonb_object_agg(id, vtime) as shares
-                  from (select queue, id, vtime, row_number() over (partition by queue order by id) as n
-                          from share
-                         where ready) s
-                 where n <= 500
-                 group by queue) r),
+        select coalesce(jsonb_object_agg(q.name, r.shares), '{}')
+          from fairlane.queue q
+         cross join lateral (
+                 select jsonb_object_agg(id, vtime) as shares
+                   from (select id, vtime
+                           from fairlane.share
+                          where queue = q.name
+                            and ready
+                          order by id
+                          limit 500) s) r
+         where r.shares is not null),
       'workers', (
         select coalesce(jsonb_object_agg(state, n), '{}')
           from (select case when state in ('live', 'draining') and lease_expires_at <= v_now
