@@ -20,6 +20,7 @@ from fairlane.api import (
     jobs,
     me,
     operations,
+    metrics,
     streams,
     triggers,
     usage,
@@ -88,6 +89,7 @@ def asgi(
     app.add_middleware(Correlated)
     app.router.routes.extend(_calls())
     app.include_router(health.router)
+    app.include_router(metrics.router)
     app.add_exception_handler(HTTPException, _told)
     app.add_exception_handler(Exception, _told)
     app.openapi = lambda: _document(app)  # type: ignore[method-assign]

@@ -17,6 +17,7 @@ from fairlane.bench import (
     limits,
     memory,
     progress_cost,
+    metrics,
     recovery,
     triggers,
     worker,
@@ -37,6 +38,7 @@ USUAL = {
     "drain": drain.measure,
     "enqueue": enqueue.measure,
     "worker": worker.measure,
+    "metrics": metrics.measure,
 }
 # These mostly wait, for minutes, and run only when they are asked for.
 LONG = {

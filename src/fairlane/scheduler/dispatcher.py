@@ -14,6 +14,7 @@ from uuid import UUID
 from fairlane.core import calls, json
 from fairlane.core.calls import Call
 from fairlane.core.connect import Connection, Record, send
+from fairlane.metrics.scheduling import EVENT, Scheduling
 from fairlane.scheduler.making import Made, Tenant, make, told
 from fairlane.scheduler.matching import Matching
 from fairlane.scheduler.settle import hold_back, keep_what_is_taken
@@ -39,7 +40,8 @@ class Unreadable(ValueError):
 
 
 class Dispatcher:
-    def __init__(self) -> None:
+    def __init__(self, metrics: Scheduling | None = None) -> None:
+        self._metrics = metrics or Scheduling()
         self._matching = Matching()
         self._after = INSTALLATION  # the tenant who had the last turn
         self.has_more = False  # at the last look, more than one batch waited
@@ -60,13 +62,17 @@ class Dispatcher:
         return done
 
     async def _batch(self, connection: Connection, most: int, *, careful: bool) -> int:
+        made: Sequence[Made] = ()
+        done = 0
         async with connection.transaction():
             events = await send(connection, calls.take_events(most, self._after))
-            done = await self._dispatch(connection, events, careful) if events else 0
+            if events:
+                done, made = await self._dispatch(connection, events, careful)
             if done < len(events):
                 left = [(each["seq"], each["tenant_id"], each["id"]) for each in events[done:]]
                 columns = tuple(map(list, zip(*left, strict=True)))
                 await send(connection, Call(RETURN, columns))
+        self._metrics.fired(EVENT, (each.status for each in made))
         if done:
             self._after = events[done - 1]["tenant_id"]
         self.has_more = done < len(events) or len(events) > most // 2
@@ -75,11 +81,12 @@ class Dispatcher:
     async def _alone(self, connection: Connection) -> bool:
         """Dispatch one event, or put it aside."""
         events: list[Record] = []
+        made: Sequence[Made] = ()
         try:
             async with connection.transaction():
                 events = await send(connection, calls.take_events(1, self._after))
                 if events:
-                    await self._dispatch(connection, events, True)
+                    _, made = await self._dispatch(connection, events, True)
         except Patience.passing:
             raise
         except Exception as error:
@@ -89,14 +96,16 @@ class Dispatcher:
             log.exception("event %s cannot be dispatched, and is put aside", event["id"])
             said = told(error, None)
             await send(connection, calls.give_up(event["tenant_id"], event["seq"], said))
+        self._metrics.fired(EVENT, (each.status for each in made))
         if events:
             self._after = events[0]["tenant_id"]
         return bool(events)
 
     async def _dispatch(
         self, connection: Connection, events: Sequence[Record], careful: bool
-    ) -> int:
-        """Make the jobs of as many events as one batch can hold, at least one; how many."""
+    ) -> tuple[int, Sequence[Made]]:
+        """Make the jobs of as many events as one batch can hold, at least one; how many events, and
+        what came of them."""
         taking = await self._matching.taking(connection, events)
         names = {trigger.definition_name for each in taking.values() for trigger in each}
         known = await definitions(connection, sorted(names, key=str))
@@ -120,7 +129,7 @@ class Dispatcher:
             await keep_what_is_taken(connection, made, keep)
         else:
             await keep(made)
-        return done
+        return done, made
 
     def _made(
         self, event: Record, triggers: Sequence[Trigger], known: dict[Any, Any]

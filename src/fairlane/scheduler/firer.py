@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 from fairlane.core import calls
 from fairlane.core.calls import Call
 from fairlane.core.connect import Connection, Record, send
+from fairlane.metrics.scheduling import SCHEDULE, Scheduling
 from fairlane.scheduler.making import Made, Tenant, make
 from fairlane.scheduler.settle import hold_back, keep_what_is_taken
 from fairlane.scheduler.store import definitions
@@ -82,15 +83,21 @@ Due = tuple[Trigger, Tenant | None, Runs]
 
 
 class Firer:
+    def __init__(self, metrics: Scheduling | None = None) -> None:
+        self._metrics = metrics or Scheduling()
+
     async def tick(self, connection: Connection) -> int:
         """Fire a batch of what is due in one transaction; how many triggers it had."""
+        outcomes: list[str] = []
         async with connection.transaction():
             rows = await send(connection, Call(DUE, (BATCH,)))
             if rows:
-                await self._fire(connection, rows)
+                outcomes = await self._fire(connection, rows)
+        self._metrics.fired(SCHEDULE, outcomes)
         return len(rows)
 
-    async def _fire(self, connection: Connection, rows: Sequence[Record]) -> None:
+    async def _fire(self, connection: Connection, rows: Sequence[Record]) -> list[str]:
+        """What came of each."""
         firings: list[dict[str, Any]] = []
         plans: list[dict[str, Any]] = []
         due: list[Due] = []
@@ -134,6 +141,7 @@ class Firer:
 
         await keep_what_is_taken(connection, made, keep)
         await send(connection, calls.fire(firings, [], plans))
+        return [*(each.status for each in made), *(row["status"] for row in firings)]
 
 
 def _due(row: Record) -> Due:

@@ -11,6 +11,7 @@ from fairlane.core import calls, connect
 from fairlane.core.connect import is_pooled, send
 from fairlane.core.listen import listen
 from fairlane.maintenance.watcher import Watcher
+from fairlane.metrics.scheduling import Scheduling
 from fairlane.scheduler.dispatcher import Dispatcher
 from fairlane.scheduler.firer import Firer
 from fairlane.scheduler.house import House
@@ -32,15 +33,17 @@ GATHER = 0.1
 class Scheduler:
     """Tries to lead; while it does, dispatches events, fires schedules, carries on operations."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, metrics: Scheduling | None = None) -> None:
         self.url = url
         self.id: UUID = uuid4()
         self.leads = False
         self.house = House()
         self._stopping = asyncio.Event()
         self._rung = asyncio.Event()
-        self._dispatcher = Dispatcher()
-        self._firer = Firer()
+        metrics = metrics or Scheduling()
+        metrics.leads = lambda: self.leads
+        self._dispatcher = Dispatcher(metrics)
+        self._firer = Firer(metrics)
         self._operations = Operations(lambda: self.leads)
         self._wait = EVERY
         self._gathers = False

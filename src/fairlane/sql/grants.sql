@@ -26,7 +26,9 @@ as $$
     -- tokens, and who somebody is
     'create_token', 'revoke_token', 'token_for', 'touch_token', 'tenant_id_of',
     -- the web pages: who is signed in
-    'open_session', 'session_for', 'end_session'
+    'open_session', 'session_for', 'end_session',
+    -- metrics: totals of the installation
+    'figures', 'autoscale', 'wanted_slots'
   ]
 $$;
 
