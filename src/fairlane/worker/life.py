@@ -26,8 +26,8 @@ from fairlane.errors import LeaseLost
 from fairlane.executors.base import Executor
 from fairlane.maintenance.keeper import Keeper
 from fairlane.maintenance.watcher import Watcher
-from fairlane.observe.about import about
 from fairlane.metrics.working import Working
+from fairlane.observe.about import about
 from fairlane.outcome import Bounced, Outcome, Reused
 from fairlane.worker.attempt import Attempt, Stop
 from fairlane.worker.claimer import Claimer

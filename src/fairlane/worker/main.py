@@ -18,10 +18,10 @@ from fairlane.core.connect import connected
 from fairlane.database import database
 from fairlane.errors import ConfigError, FairlaneError
 from fairlane.executors.tree import follow_parent
-from fairlane.observe import exporting
 from fairlane.metrics.catalogue import WORKER
 from fairlane.metrics.port import nothing, served
 from fairlane.metrics.working import Working
+from fairlane.observe import exporting
 from fairlane.worker.supervisor import PARENT, supervise
 from fairlane.worker.worker import Worker
 

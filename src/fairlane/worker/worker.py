@@ -11,8 +11,8 @@ import asyncpg
 
 from fairlane.app import Fairlane
 from fairlane.core.connect import pool
-from fairlane.observe.about import WORKER
 from fairlane.metrics.working import Working
+from fairlane.observe.about import WORKER
 from fairlane.worker.life import Life, Terms
 from fairlane.worker.patience import Patience
 
