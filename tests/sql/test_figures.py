@@ -149,29 +149,24 @@ async def test_the_rollups_are_the_truth_while_many_finish_and_leaders_are_kille
             await conn.close()
 
     async def lead() -> None:
-        kills = 0
-        while not done.is_set():
+        killer = await asyncpg.connect(database)
+        for turn in itertools.count():
+            if done.is_set():
+                break
             conn = await asyncpg.connect(database)
-            try:
-                await conn.execute(COUNT_ALL)
-                counting = asyncio.create_task(conn.fetchval("select fairlane.count_ended(5)"))
-                if kills % 2:
-                    pid = conn.get_server_pid()
-                    await core_killer.fetchval("select pg_terminate_backend($1)", pid)
-                await asyncio.gather(counting, return_exceptions=True)
-                kills += 1
-            except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
-                pass
-            finally:
-                conn.terminate()
+            await conn.execute(COUNT_ALL)
+            counting = asyncio.create_task(conn.fetchval("select fairlane.count_ended(5)"))
+            if turn % 2:
+                await killer.fetchval("select pg_terminate_backend($1)", conn.get_server_pid())
+            await asyncio.gather(counting, return_exceptions=True)
+            conn.terminate()
+        await killer.close()
 
-    core_killer = await asyncpg.connect(database)
     leaders = [asyncio.create_task(lead()) for _ in range(2)]
     async with asyncio.timeout(60):
         await asyncio.gather(*(finish() for _ in range(3)))
     done.set()
     await asyncio.gather(*leaders)
-    await core_killer.close()
     await core.fetch(COUNT_ALL)
     await core.one("select fairlane.count_ended(30)")
 
