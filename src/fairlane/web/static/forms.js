@@ -24,7 +24,7 @@ document.addEventListener("submit", async (event) => {
   const fields = new FormData(form, button);
   button?.setAttribute("aria-busy", "true");
   try {
-    const answer = await fetch(button?.formAction || form.action, { method: "POST", body: new URLSearchParams(/** @type {any} */ (fields)), headers: { "X-Quiet": "1" } });
+    const answer = await fetch(button?.hasAttribute("formaction") ? button.formAction : form.action, { method: "POST", body: new URLSearchParams(/** @type {any} */ (fields)), headers: { "X-Quiet": "1" } });
     if (answer.status === 401) return location.reload();
     const { said, to } = await answer.json();
     if (answer.ok && to && new URL(to, location.href).pathname !== location.pathname) return location.assign(to);
