@@ -9,6 +9,7 @@ from fairlane import shapes
 from fairlane.api import listing
 from fairlane.api.admin.queues import QUEUES
 from fairlane.api.answers import answer, page_of, plain
+from fairlane.api.auditing import Wanted, changes_of
 from fairlane.api.here import Here
 from fairlane.api.jobs import JobFilter
 from fairlane.api.models import AdminSummaryOut, AuditList, FairnessOut, JobList, WorkerList
@@ -91,20 +92,6 @@ async def fairness(who: MayOperate, here: Here, part: Paged, queue: Text | None 
     return page_of(shown, f"{shown[-1]['queue']} {shown[-1]['tenant']}" if more else None)
 
 
-AUDIT = """
-select a.id, a.at, a.actor, a.action, t.slug as tenant, a.target, a.detail
-  from fairlane.audit a
-  left join fairlane.tenant t on t.id = a.tenant_id
- where ($1::bigint is null or a.id < $1)
-   and ($2::uuid is null or a.tenant_id = $2)
-   and ($3::text is null or a.action = $3)
-   and ($4::text is null or a.actor = $4)
-   and ($5::text is null or a.target = $5)
- order by a.id desc
- limit $6
-"""
-
-
 @router.get("/audit", response_model=AuditList, summary="Show who changed what")
 async def audit(
     who: MayOperate,
@@ -115,8 +102,6 @@ async def audit(
     target: Text | None = None,
 ) -> Response:
     """Newest first; with X-Fairlane-Tenant, one tenant's."""
-    args = (part.below, who.tenant_id, action, actor, target, part.rows)
+    wanted = Wanted(action=action, actor=actor, target=target)
     async with here.database.acting(who, within=here.limits.read_seconds) as connection:
-        rows = await send(connection, Call(AUDIT, args))
-    shown = [plain(row, "detail") for row in rows[part.offset :][: part.limit]]
-    return page_of(shown, str(shown[-1]["id"]) if len(rows) == part.rows else None)
+        return page_of(*await changes_of(connection, who, wanted, part))

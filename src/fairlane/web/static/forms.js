@@ -23,8 +23,9 @@ document.addEventListener("submit", async (event) => {
   if (asks && !(await confirmed(`${verb}?`, asks, verb))) return;
   const fields = new FormData(form, button);
   button?.setAttribute("aria-busy", "true");
+  // By attribute: a field that is named action hides the form's own, and formAction is never empty.
   try {
-    const answer = await fetch(button?.formAction || form.action, { method: "POST", body: new URLSearchParams(/** @type {any} */ (fields)), headers: { "X-Quiet": "1" } });
+    const answer = await fetch(button?.getAttribute("formaction") ?? form.getAttribute("action") ?? "", { method: "POST", body: new URLSearchParams(/** @type {any} */ (fields)), headers: { "X-Quiet": "1" } });
     if (answer.status === 401) return location.reload();
     const { said, to } = await answer.json();
     if (answer.ok && to && new URL(to, location.href).pathname !== location.pathname) return location.assign(to);
