@@ -1,6 +1,7 @@
 """/admin/jobs, summary, workers, fairness, audit: the whole installation at a glance."""
 
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple
+from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query
 from starlette.responses import Response
@@ -17,7 +18,7 @@ from fairlane.api.permits import MayOperate
 from fairlane.api.route import PREFIX, Route
 from fairlane.api.summary import summary_of_all
 from fairlane.core.calls import Call
-from fairlane.core.connect import send
+from fairlane.core.connect import Connection, send
 
 router = APIRouter(prefix=f"{PREFIX}/admin", tags=["admin"], route_class=Route)
 
@@ -115,8 +116,24 @@ async def audit(
     target: Text | None = None,
 ) -> Response:
     """Newest first; with X-Fairlane-Tenant, one tenant's."""
-    args = (part.below, who.tenant_id, action, actor, target, part.rows)
+    wanted = AuditFilter(who.tenant_id, action, actor, target)
     async with here.database.acting(who, within=here.limits.read_seconds) as connection:
-        rows = await send(connection, Call(AUDIT, args))
+        return page_of(*await audit_of(connection, wanted, part))
+
+
+class AuditFilter(NamedTuple):
+    """What the audit is narrowed by; None is anything."""
+
+    tenant_id: UUID | None = None
+    action: str | None = None
+    actor: str | None = None
+    target: str | None = None
+
+
+async def audit_of(
+    connection: Connection, wanted: AuditFilter, part: Page
+) -> tuple[list[dict[str, Any]], str | None]:
+    """A page of the audit, and where the next one goes on."""
+    rows = await send(connection, Call(AUDIT, (part.below, *wanted, part.rows)))
     shown = [plain(row, "detail") for row in rows[part.offset :][: part.limit]]
-    return page_of(shown, str(shown[-1]["id"]) if len(rows) == part.rows else None)
+    return shown, str(shown[-1]["id"]) if len(rows) == part.rows else None
