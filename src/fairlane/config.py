@@ -42,6 +42,13 @@ class Settings:
     # The web pages behind a proxy. See docs/web.md.
     base_url: str | None = None
     trusted_proxies: tuple[str, ...] = ()
+    # Mail of alerts; workers send it. See docs/alerts.md.
+    smtp_host: str | None = None
+    smtp_port: int | None = None
+    smtp_user: str | None = None
+    smtp_password: str | None = field(default=None, repr=False)
+    smtp_from: str = "fairlane@localhost"
+    smtp_security: str = "starttls"
     sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     def trace_link(self, trace_id: str | None) -> str | None:
@@ -233,4 +240,12 @@ _SETTINGS = {
     "oidc_client_secret": _Setting(_text, ("FAIRLANE_OIDC_CLIENT_SECRET",)),
     "base_url": _Setting(_web_url, ("FAIRLANE_BASE_URL",)),
     "trusted_proxies": _Setting(_addresses, ("FAIRLANE_TRUSTED_PROXIES",)),
+    "smtp_host": _Setting(_text, ("FAIRLANE_SMTP_HOST",)),
+    "smtp_port": _Setting(
+        _number(int, "a port from 1 to 65535", 1, 65_535), ("FAIRLANE_SMTP_PORT",)
+    ),
+    "smtp_user": _Setting(_text, ("FAIRLANE_SMTP_USER",)),
+    "smtp_password": _Setting(_text, ("FAIRLANE_SMTP_PASSWORD",)),
+    "smtp_from": _Setting(_text, ("FAIRLANE_SMTP_FROM",)),
+    "smtp_security": _Setting(_one_of("starttls", "tls", "none"), ("FAIRLANE_SMTP_SECURITY",)),
 }

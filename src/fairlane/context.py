@@ -2,13 +2,16 @@
 
 import asyncio
 import logging
+import math
 import threading
-from collections.abc import AsyncIterator, Callable, Generator
+from collections.abc import AsyncIterator, Callable, Generator, Iterable
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 from uuid import UUID
 
+from fairlane.items import Item, Items
+from fairlane.ledger import Ledger, State
 from fairlane.observe.about import Attempted, Named, about
 from fairlane.redact import SPEAKING
 
@@ -31,6 +34,7 @@ class Sink(Protocol):
     def line(self, level: str, message: str, fields: dict[str, Any]) -> None: ...
     def phase(self, name: str) -> None: ...
     def progress(self, progress: dict[str, Any]) -> None: ...
+    def item(self, name: str, state: State, error: str | None, again: bool) -> None: ...
     def output(self, stream: str, tail: str, total: int) -> None: ...
 
 
@@ -73,14 +77,18 @@ class JobContext:
 
     __slots__ = (
         "_acquire",
+        "_ignored",
         "_named",
+        "_phase",
         "_scrub",
         "_sink",
+        "_told",
         "attempt",
         "canceled",
         "correlation_id",
         "deadline",
         "job_id",
+        "ledger",
         "payload",
         "tenant",
         "tenant_id",
@@ -113,6 +121,10 @@ class JobContext:
         self._sink = sink
         self._named = named
         self._scrub = scrub  # makes what takes this job's secrets out of a line
+        self._phase: str | None = None
+        self._told = False  # how far this phase has come
+        self._ignored: set[str] = set()
+        self.ledger = Ledger(self._moved)
 
     @classmethod
     def of(
@@ -156,10 +168,22 @@ class JobContext:
     def _itself(self) -> Attempted:
         return Named(self.job_id, self.tenant, "", self.attempt, self.correlation_id)
 
-    def phase(self, name: str, **data: Any) -> None:
-        """Say what the job does now; `data` stands in its log."""
+    def hear(self, level: str, message: str, fields: dict[str, Any]) -> None:
+        """A line that the task has logged in another way, and that has gone its own way too."""
         if self._sink is not None:
-            self._sink.phase(str(name))
+            self._sink.line(level, message, fields)
+
+    def phase(self, name: str, **data: Any) -> None:
+        """Say what the job does now; `data` stands in its log. The progress of the phase before
+        is over."""
+        if not _is_name(name):
+            self._ignore("phase", f"the phase {_shown(name)} is ignored: a phase is named by text")
+        elif self._sink is not None:
+            if self._told and name != self._phase:
+                self._sink.progress({})
+                self._told = False
+            self._phase = name
+            self._sink.phase(name)
             self._sink.line("info", f"phase: {name}", data)
 
     def progress(
@@ -167,12 +191,40 @@ class JobContext:
         done: float | None = None,
         total: float | None = None,
         message: str | None = None,
+        *,
+        current: float | None = None,
         **data: Any,
     ) -> None:
-        """Say how far the job has come; the last word counts."""
+        """Say how far the job has come (`current` is another word for `done`); the last word
+        counts. What makes no sense is ignored, and the job's log says so."""
+        done = current if done is None else done
+        if wrong := wrong_progress(done, total):
+            told = f"{_shown(done)} of {_shown(total)}"
+            self._ignore("progress", f"progress {told} is ignored: {wrong}")
+            return
         said = {"done": done, "total": total, "message": message, **data}
         if self._sink is not None:
+            self._told = True
             self._sink.progress({name: value for name, value in said.items() if value is not None})
+
+    def item(self, name: str) -> Item:
+        """One of the named parts of this job: `with ctx.item(name):`, or by `start`, `complete`
+        and `fail`. What raises in the block is the item's failure and goes no further."""
+        return Item(self.ledger, name)
+
+    def items(self, names: Iterable[str] | None = None) -> Items:
+        """Several of them, all in progress from now on; without names, all that there are."""
+        return Items(self.ledger, names)
+
+    def _moved(self, name: str, state: State, error: str | None, again: bool) -> None:
+        if self._sink is not None:
+            self._sink.item(name, state, error, again)
+
+    def _ignore(self, what: str, why: str) -> None:
+        """Telling never fails the task; once is enough to learn of it."""
+        if what not in self._ignored:
+            self._ignored.add(what)
+            self.log(why, level="warning")
 
     def output(self, stream: Literal["stdout", "stderr"], tail: str, total: int) -> None:
         """The end of what a command has written so far, and how many bytes that was in all."""
@@ -216,7 +268,10 @@ class JobContext:
 
     def pass_on(self, kind: str, words: list[Any]) -> None:
         """What the task said over there."""
-        if self._sink is not None:
+        if kind == "item":
+            # Counted here as well: what they came to is judged on this side.
+            self.ledger.move(*words)
+        elif self._sink is not None:
             getattr(self._sink, kind)(*words)
 
     @classmethod
@@ -243,3 +298,28 @@ class JobContext:
             sink=sink,
             named=Named.in_order(order),
         )
+
+
+def _is_name(name: Any) -> bool:
+    return isinstance(name, str) and bool(name.strip())
+
+
+def _shown(value: Any) -> str:
+    try:
+        return repr(value)[:100]
+    except Exception:  # its own __repr__ raises, or a number without end
+        return f"(a {type(value).__name__})"
+
+
+def wrong_progress(done: Any, total: Any) -> str | None:
+    """Why it cannot be how far a job has come."""
+    for number in (done, total):
+        if number is None:
+            continue
+        if isinstance(number, bool) or not isinstance(number, int | float):
+            return "give numbers"
+        if number < 0 or (isinstance(number, float) and not math.isfinite(number)):
+            return "give numbers of 0 or more"
+    if done is not None and total is not None and done > total:
+        return "it is over its total"
+    return None

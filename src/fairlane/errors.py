@@ -109,6 +109,12 @@ class QueueNotFound(FairlaneError):
     sqlstate = "LN104"
 
 
+class AlertNotFound(FairlaneError):
+    """No alert, rule, channel or silence of this name."""
+
+    sqlstate = "LN190"
+
+
 class Fault(NamedTuple):
     """One thing wrong with a document, and where: a JSON pointer, and what was expected."""
 

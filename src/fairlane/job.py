@@ -92,6 +92,13 @@ class Job:
     def short_id(self) -> str:
         return short_id(self.id)
 
+    @property
+    def items(self) -> dict[str, Any] | None:
+        """What became of its named parts: `total`, `counts` by state, and of each state
+        (`in_progress`, `completed`, `failed`) the first names; None where it has none."""
+        found: dict[str, Any] | None = (self.progress or {}).get("items")
+        return found
+
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> "Job":
         """From a row of the view; JSON may come as text, as asyncpg gives it."""

@@ -20,6 +20,7 @@ CANARIES = {"acme": "tweet-of-acme", "globex": "tweet-of-globex"}
 # What a job of each tenant is found in; the canary is in every one of them.
 HOLDING = frozenset(
     {"job", "dead_letter", "history", "attempt", "log_line", "output", "lane", "gate", "arrival"}
+    | {"item", "log_cut"}
     | {"audit", "tenant", "token", "jobs", "dead_letters", "attempts", "tenants", "tokens"}
     | {"trigger", "triggers", "event", "emission", "delivery", "firing"}
     | {"operation", "operations"}
@@ -70,10 +71,13 @@ async def an_estate(core: Core) -> Estate:
             "job_id": lease.job_id,
             "attempt": lease.attempt,
             "phase": canary,
-            "lines": [{"level": "info", "message": canary}],
+            "lines": [{"level": "info", "message": canary}] * 2,
+            "items": [{"name": canary, "state": "failed", "error": canary}],
             "output": {"stdout": {"tail": canary, "bytes": 9}},
         }
         await core.send(calls.report(worker, [said]))
+        cut = "select fairlane.cut_lines(array[$1::uuid], fairlane.clock(), 1)"
+        await core.one(cut, lease.job_id)
         await core.fail(lease, error={"type": "Oops", "message": canary})
         await core.enqueue(tenant, "kind", max_attempts=2, **asked)
         await core.fail(await core.claim_one(worker), error={"type": "Oops", "message": canary})

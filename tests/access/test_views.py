@@ -21,6 +21,13 @@ VIEWS = (
     "tokens",
     "triggers",
     "operations",
+    "ended",
+    "active_work",
+    "slow_jobs",
+    "error_rate",
+    "throughput_by_tenant",
+    "backlog_by_kind",
+    "alerts",
 )
 
 

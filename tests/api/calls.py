@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -73,6 +74,10 @@ def operations() -> Iterator[Operation]:
                 yield Operation(method.upper(), path, each)
 
 
+def soon() -> str:
+    return (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+
+
 TRIGGER = {"label": "t", "trigger_type": "schedule", "cron_expr": "0 3 * * *"}
 TRIGGER |= {"definition_key": "a.task"}
 HELD = {"worker": "w1", "attempt": 1}
@@ -93,12 +98,31 @@ BODIES: dict[tuple[str, str], Any] = {
     ("PATCH", "/admin/queues/{name}"): lambda: {"slots": 2},
     ("POST", "/admin/jobs/definitions"): lambda: {"key": f"k-{uuid4().hex}"},
     ("PATCH", "/admin/jobs/definitions/{definition_id}"): lambda: {"description": "new"},
+    ("POST", "/admin/alerts/{alert_id}/acknowledge"): lambda: {"note": "seen"},
+    ("POST", "/admin/alerts/silences"): lambda: {"until": soon(), "reason": "x"},
+    ("PATCH", "/admin/alerts/rules/{name}"): lambda: {"threshold": 2},
+    ("PUT", "/admin/alerts/channels/{name}"): lambda: {"kind": "log"},
     ("POST", "/worker/jobs/claim"): lambda: {"worker": "w1", "queues": {"bulk": 1}},
     ("POST", "/worker/jobs/{job_id}/heartbeat"): lambda: HELD,
     ("POST", "/worker/jobs/{job_id}/progress"): lambda: HELD,
     ("POST", "/worker/jobs/{job_id}/complete"): lambda: HELD,
     ("POST", "/worker/jobs/{job_id}/fail"): lambda: {**HELD, "error": {"message": "x"}},
 }
+
+
+async def _of_alerts(world: World, path: str) -> str:
+    named = {"rules": "dead_letters", "channels": "log"}
+    if (part := path.split("/")[3]) in named:
+        return named[part]
+    made = {
+        "silences": "insert into fairlane.silence (until, reason, created_by, created_at) "
+        "values (now() + interval '1 hour', 'x', 'x', now()) returning id",
+    }.get(
+        part,
+        "insert into fairlane.alert (rule, subject, state, severity, value, threshold, since) "
+        "values ('dead_letters', gen_random_uuid(), 'firing', 'info', 1, 0, now()) returning id",
+    )
+    return str(await world.core.one(made))
 
 
 async def target(world: World, operation: Operation, tenant: str) -> str | None:
@@ -120,6 +144,8 @@ async def target(world: World, operation: Operation, tenant: str) -> str | None:
         return str((await world.core.send(calls.emit([event])))[0]["id"])
     if path.startswith("/admin/jobs/definitions"):
         return str(await world.core.one("select id from fairlane.definition limit 1"))
+    if path.startswith("/admin/alerts"):
+        return await _of_alerts(world, path)
     if path.startswith("/admin"):
         return {"tenants": "acme", "plans": "pro", "queues": "default"}[path.split("/")[2]]
     if path.endswith(("/retry", "/result")):

@@ -31,7 +31,8 @@ def test_every_check_is_made_and_has_a_next_step_where_it_is_not_well(
     assert {each["name"] for each in answer.json["checks"]} == {
         *("database", "schema", "server settings", "oldest transaction", "clock", "dead rows"),
         *("partitions", "default partition", "indexes", "workers", "unserved queues"),
-        *("stuck jobs", "gate counters", "lanes"),
+        *("stuck jobs", "gate counters", "lanes", "orphaned lanes", "old partitions"),
+        *("self-audit", "alerts", "notifications", "calls"),
     }
     people = fairlane("doctor").out
     assert "fail  server settings: " in people
@@ -42,7 +43,7 @@ def test_every_check_is_made_and_has_a_next_step_where_it_is_not_well(
 def test_all_well_exits_0(fairlane: Call, floor: Floor, monkeypatch: pytest.MonkeyPatch) -> None:
     from fairlane import doctor
 
-    careful = [each for each in doctor.SERVER_CHECKS if each.__name__ != "_server_settings"]
+    careful = [each for each in doctor.SERVER_CHECKS if each.__name__ != "server_settings"]
     monkeypatch.setattr(doctor, "SERVER_CHECKS", careful)
 
     answer = fairlane("doctor", "--json")
@@ -115,7 +116,7 @@ def test_an_old_transaction_is_found(
     fairlane: Call, floor: Floor, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert check(fairlane, "oldest transaction")["verdict"] == "ok"
-    monkeypatch.setattr("fairlane.doctor.OLD", -1.0)
+    monkeypatch.setattr("fairlane.doctor.server.OLD", -1.0)
     with psycopg.connect(database, application_name="a report") as conn:
         conn.execute("select 1")
         found = check(fairlane, "oldest transaction")
@@ -251,5 +252,93 @@ def test_dead_rows_that_vacuum_left_are_found(
 
     assert found["verdict"] == "ok"
     assert "fairlane.job has 3 dead rows and 1 live ones" in found["found"]
-    monkeypatch.setattr("fairlane.doctor.MANY_DEAD_ROWS", 2)
+    monkeypatch.setattr("fairlane.doctor.tables.MANY_DEAD_ROWS", 2)
     assert check(fairlane, "dead rows")["verdict"] == "warn"
+
+
+def test_an_index_that_is_missing_is_found(fairlane: Call, floor: Floor) -> None:
+    assert check(fairlane, "indexes")["verdict"] == "ok"
+    floor.fetch("drop index fairlane.job_due")
+    found = check(fairlane, "indexes")
+    assert (found["verdict"], found["found"]) == ("fail", "missing: job_due")
+
+
+def test_a_partition_that_should_be_gone_is_found(
+    fairlane: Call, floor: Floor, clock: Clock
+) -> None:
+    assert check(fairlane, "old partitions")["verdict"] == "ok"
+    clock.advance(seconds=60 * 86_400)
+    found = check(fairlane, "old partitions")
+    assert found["verdict"] == "warn"
+    assert "history_" in found["found"]
+    floor.fetch("select fairlane.prune()")
+    assert check(fairlane, "old partitions")["verdict"] == "ok"
+
+
+def test_a_lane_of_nobody_is_found(fairlane: Call, floor: Floor, acme: str) -> None:
+    floor.enqueue(acme, "a.task")
+    floor.one("select fairlane.sweep()")
+    assert check(fairlane, "orphaned lanes")["verdict"] == "ok"
+    floor.fetch("update fairlane.lane set gates = gates || gen_random_uuid()")
+    assert check(fairlane, "orphaned lanes")["verdict"] == "fail"
+
+
+def test_a_broken_promise_is_found_and_is_trouble(fairlane: Call, floor: Floor, acme: str) -> None:
+    assert "a worker or a scheduler does" in check(fairlane, "self-audit")["found"]
+    floor.enqueue(acme, "a.task")
+    floor.claim(floor.worker())
+    floor.fetch("select * from fairlane.check_promises()")
+    assert "no violation" in check(fairlane, "self-audit")["found"]
+    floor.fetch("update fairlane.lane set running = 9")
+    floor.fetch("select * from fairlane.check_promises(every => -1)")
+    found = check(fairlane, "self-audit")
+    assert found["verdict"] == "fail"
+    assert "lane_counts was broken 1 times" in found["found"]
+    assert '"counted": [0, 0, 9]' in found["found"]
+
+
+def test_an_alert_that_fires_is_found(fairlane: Call, floor: Floor) -> None:
+    fire = (
+        "insert into fairlane.alert (rule, subject, state, severity, value, threshold, since) "
+        "values (%s, 'default', 'firing', %s, 1, 0, now())"
+    )
+    assert check(fairlane, "alerts")["verdict"] == "ok"
+    floor.fetch(fire, "tenant_limit", "info")
+    assert check(fairlane, "alerts")["verdict"] == "ok"
+    floor.fetch(fire, "queue_backlog", "warning")
+    assert check(fairlane, "alerts")["verdict"] == "warn"
+    floor.fetch(fire, "no_worker", "critical")
+    found = check(fairlane, "alerts")
+    assert found["verdict"] == "fail"
+    assert found["found"].startswith("2 firing, 0 seen or silenced: default: due jobs wait")
+    floor.fetch("update fairlane.alert set state = 'acknowledged'")
+    assert check(fairlane, "alerts")["verdict"] == "warn"
+
+
+def test_news_that_does_not_get_out_is_found(fairlane: Call, floor: Floor) -> None:
+    assert check(fairlane, "calls")["found"] == "no http definition"
+    fairlane("alerts", "channel", "ops", "--url", "https://x.example/h")
+    unset = check(fairlane, "calls")
+    assert unset["verdict"] == "warn"
+    assert "FAIRLANE_HTTP_ALLOW and FAIRLANE_SECRET_KEY not set here" in unset["found"]
+    fairlane("alerts", "test", "dead_letters")
+    assert check(fairlane, "notifications")["verdict"] == "ok"
+    floor.fetch("update fairlane.definition set is_active = false")
+    fairlane("alerts", "test", "dead_letters")
+    found = check(fairlane, "notifications")
+    assert found["verdict"] == "warn"
+    assert "1 notifications of the last day did not get out by ops" in found["found"]
+
+
+def test_what_only_workers_and_servers_read_is_shown_too(
+    fairlane: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAIRLANE_HTTP_ALLOW", "*.example.com")
+    monkeypatch.setenv("FAIRLANE_SMTP_PASSWORD", "s3cret")
+    answer = fairlane("doctor", "--json")
+    told = {each["name"]: (each["value"], each["source"]) for each in answer.json["settings"]}
+    assert told["http_allow"] == ("*.example.com", "FAIRLANE_HTTP_ALLOW")
+    assert told["command_path"] == ("the system's", "default")
+    assert told["api_rate"] == ("1000", "default")
+    assert told["smtp_password"] == ("***", "FAIRLANE_SMTP_PASSWORD")
+    assert "s3cret" not in answer.out

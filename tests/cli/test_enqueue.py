@@ -174,7 +174,7 @@ def test_waiting_tells_what_happens_and_ends_well_with_the_job(
         "queued in default",
         "running on w1, attempt 1 of 3",
         "phase: rendering",
-        'progress: {"done":3,"total":10}',
+        "progress: [######..............] 3/10 30%",
     ]
     assert last.startswith("succeeded in ")
 

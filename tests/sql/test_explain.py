@@ -210,6 +210,7 @@ async def test_a_key_names_the_job_that_holds_it(core: Core) -> None:
 
     assert (why["reason"], why["limit"], why["value"]) == ("key_limit", 1, 1)
     assert why["holder"] == str(holder)
+    assert why["detail"] == f'key "ledger": one job at a time, and job {holder} holds it'
 
 
 async def test_a_pause_comes_before_every_limit(core: Core) -> None:

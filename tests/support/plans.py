@@ -51,7 +51,9 @@ class Plans:
     def indexes(self) -> set[str]:
         """By name; those of partitions by the name that they all have in common."""
         names = {node["Index Name"] for node in self.nodes() if "Index Name" in node}
-        return {re.sub(r"^history_(\d{8}|default)_", "history_", name) for name in names}
+        return {
+            re.sub(r"^history_(\d{8}(_(\d+d|rest))?|default)_", "history_", name) for name in names
+        }
 
     def statements_that_scan(self, table: str) -> str:
         """The statements that read a table from end to end, for the message of a failed test."""

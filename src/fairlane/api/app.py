@@ -16,14 +16,16 @@ from fairlane.api import (
     documents,
     events,
     health,
+    items,
     jobs,
     me,
     operations,
     streams,
     triggers,
+    usage,
     worker,
 )
-from fairlane.api.admin import overview, plans, queues, tenants
+from fairlane.api.admin import alerts, ops, overview, plans, queues, tenants
 from fairlane.api.correlating import HEADER, Correlated, correlated
 from fairlane.api.limits import Limits
 from fairlane.api.page import PAGE
@@ -36,6 +38,7 @@ RESOURCES: tuple[APIRouter, ...] = (
     jobs.hot,
     jobs.router,
     jobs.batches,
+    items.router,
     streams.router,
     me.router,
     definitions.router,
@@ -47,7 +50,10 @@ RESOURCES: tuple[APIRouter, ...] = (
     tenants.router,
     plans.router,
     queues.router,
+    alerts.router,
     overview.router,
+    ops.router,
+    usage.router,
     worker.router,
 )
 

@@ -165,6 +165,7 @@ TAGS = [
     {"name": "streams", "description": "Server-sent events."},
     {"name": "definitions", "description": "What may run."},
     {"name": "access", "description": "Who calls, and tokens."},
+    {"name": "usage", "description": "What was used, by day."},
     {"name": "admin", "description": "For operators, across tenants."},
     {"name": "worker", "description": "For workers in any language."},
     {"name": "health", "description": "For load balancers."},

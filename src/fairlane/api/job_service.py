@@ -106,6 +106,16 @@ async def output_of(
     return [plain(row) for row in await send(connection, call)]
 
 
+async def dropped_of(connection: Connection, who: Principal, job_id: UUID) -> int:
+    """How many of its first lines are kept no more."""
+    call = Call(
+        "select lines from fairlane.log_cut where job_id = $1 and tenant_id = $2",
+        (job_id, who.tenant_id),
+    )
+    rows = await send(connection, call)
+    return rows[0]["lines"] if rows else 0
+
+
 async def explanation_of(connection: Connection, who: Principal, job_id: UUID) -> dict[str, Any]:
     (row,) = await send(connection, calls.explain(job_id, who.tenant))
     found: dict[str, Any] = plain({"why": row[0]}, "why")["why"]

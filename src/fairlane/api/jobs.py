@@ -19,6 +19,7 @@ from fairlane.api.ids import JobId
 from fairlane.api.job_service import (
     attempts_of,
     cancel_job,
+    dropped_of,
     explanation_of,
     lines_of,
     output_of,
@@ -236,16 +237,18 @@ async def logs(
     part: Paged,
     attempt: Annotated[int | None, Query(ge=1, le=2**31 - 1)] = None,
 ) -> Response:
-    """Lines in the order they were written, and the ends of what a command printed."""
+    """Lines in the order they were written, and the ends of what a command printed. Of each job
+    the last 5,000 lines are kept; `dropped` counts those before."""
     async with reading(here, who) as connection:
         await the_job(connection, who, job_id)
         rows = await lines_of(connection, who, job_id, part.below or 0, part.rows, attempt)
         output = await output_of(connection, who, job_id, attempt)
+        dropped = await dropped_of(connection, who, job_id)
     lines = rows[part.offset : part.offset + part.limit]
     cursor = str(lines[-1]["seq"]) if len(rows) == part.rows else None
     for line in lines:
         del line["seq"]
-    return answer({**shapes.page(lines, cursor), "output": output})
+    return answer({**shapes.page(lines, cursor), "dropped": dropped, "output": output})
 
 
 @router.get("/{job_id}/explain", response_model=ExplanationOut, summary="Say why a job waits")

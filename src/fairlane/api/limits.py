@@ -36,13 +36,13 @@ class Limits:
         env = os.environ if environ is None else environ
         found = {
             name: _number(variable, env[variable], kind)
-            for name, (variable, kind) in _VARIABLES.items()
+            for name, (variable, kind) in VARIABLES.items()
             if env.get(variable)
         }
         return cls(**found)  # type: ignore[arg-type]
 
 
-_VARIABLES: dict[str, tuple[str, type[int] | type[float]]] = {
+VARIABLES: dict[str, tuple[str, type[int] | type[float]]] = {
     "rate": ("FAIRLANE_API_RATE", float),
     "burst": ("FAIRLANE_API_BURST", float),
     "read_seconds": ("FAIRLANE_API_READ_SECONDS", float),

@@ -41,6 +41,13 @@ TABLES = {
     "history": COLUMNS.format(status="status", ended="finished_at"),
 }
 
+# Where their rows are read: of the history, those whose retention is not over.
+READ_FROM = {"job": "job", "dead_letter": "dead_letter", "history": "ended"}
+STILL_KEPT = (
+    "case when status = 'pending' or settled_at + kept_days * interval '24 hours'"
+    " > (select fairlane.clock()) then 1 end is not null"
+)
+
 SHOWN = """
 select j.id, t.slug as tenant, d.key as definition_key, d.version, j.queue, j.status, j.source,
        j.source_ref, j.priority,
@@ -132,7 +139,7 @@ class Statement:
     def floors(self) -> Call:
         """The last id of each window that is full."""
         parts = [
-            f"(select id from fairlane.{table} {self._scan_of(table)}"
+            f"(select id from fairlane.{READ_FROM[table]} {self._scan_of(table)}"
             f" order by id desc offset {WINDOW - 1} limit 1)"
             for table in self._tables()
         ]
@@ -141,7 +148,7 @@ class Statement:
 
     def _window(self, table: str) -> str:
         return (
-            f"select {TABLES[table]} from fairlane.{table} {self._scan_of(table)}"
+            f"select {TABLES[table]} from fairlane.{READ_FROM[table]} {self._scan_of(table)}"
             f" order by id desc limit {WINDOW}"
         )
 
@@ -149,6 +156,7 @@ class Statement:
         conditions = list(self._scan)
         if table == "dead_letter":
             conditions.append("status <> 'retried'")
+            conditions.append(STILL_KEPT)
         elif statuses := self._statuses(table):
             conditions.append(f"status in ({', '.join(repr(status) for status in statuses)})")
         return f"where {' and '.join(conditions)}" if conditions else ""

@@ -268,6 +268,7 @@ class OutputOut(Out):
 class LogList(Out):
     items: list[LineOut]
     next_cursor: str | None
+    dropped: int = Field(description="Earlier lines that are no longer kept.")
     output: list[OutputOut] = Field(description="The ends of what a command printed.")
 
 
@@ -546,6 +547,7 @@ class QueueOut(Out):
     worker_slots: int
     paused_at: datetime | None
     updated_at: datetime
+    retention_days: int | None
 
 
 class QueueList(Out):
@@ -564,6 +566,12 @@ class QueueChanges(In):
     max_backlog_per_tenant: Limit | None = None
     backlog_policy: Literal["warn", "reject"] = "warn"
     counts_against_plan: bool = True
+    retention_days: int | None = Field(
+        None,
+        ge=1,
+        le=3650,
+        description="Days that ended jobs are kept; null: as the plan says.",
+    )
 
 
 class QueueIn(QueueChanges):
@@ -698,15 +706,11 @@ class LineIn(In):
     fields: Document | None = None
 
 
-class ProgressIn(HeldIn):
-    phase: str | None = Field(None, max_length=200, pattern=PLAIN)
-    progress: Document | None = None
-    lines: list[LineIn] = Field(default=[], max_length=1000)
-
-
 class CompleteIn(HeldIn):
     result: Any = None
-    errors: list[Any] | None = Field(None, description="Items that failed.")
+    errors: list[Any] | None = Field(
+        None, description="What failed of it; left out, the items that failed."
+    )
 
 
 class ErrorIn(In):

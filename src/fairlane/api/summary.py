@@ -20,10 +20,10 @@ def _of(tenant: str) -> str:
     also = f"and {tenant}" if tenant else ""
     bounded = f"(select count(*) from (select from {{rows}} limit {COUNTED + 1}) n)"
     ended = {
-        status: bounded.format(rows=f"fairlane.history where status = '{status}' {also}")
+        status: bounded.format(rows=f"fairlane.ended where status = '{status}' {also}")
         for status in ("succeeded_with_errors", "failed", "canceled")
     }
-    newest = f"(select status from fairlane.history {where} order by id desc limit {WINDOW}) h"
+    newest = f"(select status from fairlane.ended {where} order by id desc limit {WINDOW}) h"
     ended["succeeded"] = bounded.format(rows=f"{newest} where status = 'succeeded'")
     ended["dead_letter"] = bounded.format(
         rows=f"fairlane.dead_letter where status <> 'retried' {also}"

@@ -25,8 +25,8 @@ JOBS = """
 select id, tenant, definition_key, version, queue, status, source, priority, correlation_id,
        created_at, scheduled_for, queued_at, started_at, finished_at, attempt_count, max_attempts,
        worker, left(phase, 200) as phase,
-       case when pg_column_size(progress) <= 4096
-            then case when octet_length(progress::text) <= 8192 then progress::text end
+       case when pg_column_size(progress) <= 16384
+            then case when octet_length(progress::text) <= 65536 then progress::text end
         end as progress
   from fairlane.jobs
  where id = any ($1) and tenant_id = $2

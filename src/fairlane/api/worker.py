@@ -11,6 +11,8 @@ from fairlane.api.answers import answer
 from fairlane.api.crew import Held, lost
 from fairlane.api.here import Here
 from fairlane.api.ids import JobId
+from fairlane.api.item_models import ProgressIn
+from fairlane.api.items import check_progress, failed_items, moves_of
 from fairlane.api.limits import BODY
 from fairlane.api.models import (
     ClaimIn,
@@ -20,7 +22,6 @@ from fairlane.api.models import (
     FailIn,
     HeartbeatOut,
     HeldIn,
-    ProgressIn,
 )
 from fairlane.api.permits import MayWork
 from fairlane.api.problems import Problem
@@ -30,6 +31,7 @@ from fairlane.core import calls, json
 from fairlane.errors import PayloadInvalid
 from fairlane.executors.base import storable
 from fairlane.ids import parse_id
+from fairlane.worker.judging import all_failed, listed
 
 T = TypeVar("T")
 
@@ -79,7 +81,9 @@ async def heartbeat(job_id: JobId, who: MayWork, here: Here, body: HeldIn) -> Re
 
 @router.post("/{job_id}/progress", response_model=HeartbeatOut, summary="Say how far it is")
 async def progress(job_id: JobId, who: MayWork, here: Here, body: ProgressIn) -> Response:
-    """Phase, progress and log lines, for people to read. Renews the lease, too."""
+    """Phase, progress, items and log lines, for people to read. Renews the lease, too. Ten calls a
+    second are plenty; what becomes of items in between can come in one."""
+    check_progress(_checked(body.progress))
     held = await here.crew.held(who, body.worker, job_id, body.attempt)
     scrub = held.scrub
     lines = [
@@ -94,7 +98,8 @@ async def progress(job_id: JobId, who: MayWork, here: Here, body: ProgressIn) ->
         "job_id": job_id,
         "attempt": body.attempt,
         "phase": None if body.phase is None else storable(scrub.text(body.phase)),
-        "progress": scrub.value(_checked(body.progress)),
+        "progress": scrub.value(body.progress),
+        "items": moves_of(body.items, held),
         "lines": lines,
         "output": {},
     }
@@ -106,8 +111,9 @@ async def progress(job_id: JobId, who: MayWork, here: Here, body: ProgressIn) ->
 
 @router.post("/{job_id}/complete", response_model=EndedOut, summary="End a job that succeeded")
 async def complete(job_id: JobId, who: MayWork, here: Here, body: CompleteIn) -> Response:
-    """With `errors`, it succeeded with errors. A result that does not fit the definition's schema
-    is a failed attempt."""
+    """With `errors`, it succeeded with errors. Without, that is told by its items: those that
+    failed, or are still in progress, are listed; where none was completed, the attempt has failed.
+    A result that does not fit the definition's schema is a failed attempt, too."""
     held = await here.crew.held(who, body.worker, job_id, body.attempt)
     result, errors = _checked(body.result), _checked(body.errors)
     if faults := [*schemas.check_result(held.definition, result), *artifacts.faults(result)]:
@@ -118,6 +124,11 @@ async def complete(job_id: JobId, who: MayWork, here: Here, body: CompleteIn) ->
             "errors": [fault._asdict() for fault in faults],
         }
         return await ended(here, who, held, told)
+    failed, total = await failed_items(here, held)
+    if errors is None and failed:
+        if len(failed) == total:
+            return await ended(here, who, held, all_failed(failed))
+        errors = listed(failed)
     call = calls.finish(
         held.worker,
         [job_id],
@@ -136,6 +147,7 @@ async def fail(job_id: JobId, who: MayWork, here: Here, body: FailIn) -> Respons
     was asked to cancel ends as canceled."""
     held = await here.crew.held(who, body.worker, job_id, body.attempt)
     error = _checked(body.error.model_dump())
+    await failed_items(here, held)
     return await ended(here, who, held, error, final=body.final, retry_after=body.retry_after)
 
 

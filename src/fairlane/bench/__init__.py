@@ -16,6 +16,7 @@ from fairlane.bench import (
     enqueue,
     limits,
     memory,
+    progress_cost,
     recovery,
     triggers,
     worker,
@@ -42,6 +43,7 @@ LONG = {
     "recovery": recovery.measure,
     "triggers": triggers.measure,
     "memory": memory.measure,
+    "progress": progress_cost.measure,
 }
 BENCHMARKS = USUAL | LONG
 

@@ -45,7 +45,7 @@ async def _drain(scratch: Scratch, slots: int, jobs: int) -> Line:
 
         before = _memory()
         cpu, start = time.process_time(), time.perf_counter()
-        async with _working(app, world, slots):
+        async with working(app, world, slots):
             await done.wait()
         seconds = time.perf_counter() - start
         cpu = time.process_time() - cpu
@@ -72,7 +72,7 @@ async def _start(scratch: Scratch) -> list[Line]:
             started.put_nowait(time.perf_counter())
 
         waits = []
-        async with _working(app, world, 10):
+        async with working(app, world, 10):
             for _ in range(STARTS):
                 # Idle: done with the job before, and asleep.
                 await asyncio.sleep(random.uniform(0.02, 0.04))
@@ -93,7 +93,7 @@ async def _start(scratch: Scratch) -> list[Line]:
 
 
 @asynccontextmanager
-async def _working(app: Fairlane, world: World, slots: int) -> AsyncIterator[None]:
+async def working(app: Fairlane, world: World, slots: int) -> AsyncIterator[None]:
     worker = Worker(app, world.url, {QUEUE: slots})
     running = asyncio.create_task(worker.run())
     await worker.ready.wait()

@@ -28,6 +28,8 @@ select attempt, stream, tail, bytes, written_at
  order by attempt, stream
 """
 
+CUT = "select max(lines) from fairlane.log_cut where job_id = $1"
+
 ENDED = ("succeeded", "succeeded_with_errors", "failed", "canceled", "dead_letter")
 EVERY = 0.5  # seconds
 
@@ -51,9 +53,11 @@ async def logs(
         lines = await db.fetch(LINES, job_id, 0, attempt)
         output = await db.fetch(OUTPUT, job_id, attempt)
         shown = [{name: value for name, value in line.items() if name != "seq"} for line in lines]
-        print_json({**page(shown), "output": output})
+        print_json({**page(shown), "dropped": await db.value(CUT, job_id) or 0, "output": output})
         return
     printed = Printed()
+    if dropped := await db.value(CUT, job_id):
+        click.echo(f"... {dropped:,} earlier lines are no longer kept", err=True)
     while True:
         over = job["status"] in ENDED
         printed.show(await db.fetch(LINES, job_id, printed.seq, attempt))

@@ -6,7 +6,8 @@ from uuid import UUID
 import click
 
 from fairlane.cli import params
-from fairlane.cli.render import ago, print_fields, print_json, print_more, print_table
+from fairlane.cli.drawing import drawn
+from fairlane.cli.render import ago, clean, print_fields, print_json, print_more, print_table
 from fairlane.cli.session import Row, Session, value_of, with_database
 from fairlane.job import JobStatus
 
@@ -199,7 +200,17 @@ async def print_job(db: Session, row: Row) -> None:
         del job["replays"]
     if (link := db.settings.trace_link(job["trace_id"])) is not None:
         job["trace_id"] = f"{job['trace_id']} ({link})"
+    items = (job["progress"] or {}).get("items") or {}
+    job["progress"] = drawn(job["progress"])
     print_fields({**job, "result": row["result"]})
+    for state in ("in_progress", "completed", "failed"):
+        for item in items.get(state, []):
+            name, error = (item["name"], item["error"]) if state == "failed" else (item, "")
+            click.echo(
+                f"  {state.replace('_', ' '):<11}  {clean(name)}{error and ': '}{clean(error)}"
+            )
+        if left := items.get("counts", {}).get(state, 0) - len(items.get(state, [])):
+            click.echo(f"  {state.replace('_', ' '):<11}  ... and {left:,} more")
 
 
 def note_of(job: dict[str, Any]) -> str:
@@ -207,7 +218,10 @@ def note_of(job: dict[str, Any]) -> str:
     from fairlane.cli.wait import gist
 
     if job["status"] == "running":
-        return str(job["phase"] or (job["worker"] and f"on {job['worker']}") or "")
+        said = [job["phase"], drawn(job["progress"])]
+        return "  ".join(each for each in said if each) or (
+            f"on {job['worker']}" if job["worker"] else ""
+        )
     return gist(job["last_error"]) if job["status"] != "succeeded" else ""
 
 

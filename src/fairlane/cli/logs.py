@@ -9,7 +9,7 @@ import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from fairlane.observe.about import names
+from fairlane.observe.about import OURS, names
 from fairlane.redact import KNOWN, speaking
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 # What the logging library keeps of every line, and what ours have besides.
 _USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-_OURS = frozenset({"fields", "fairlane_attempt", "fairlane_worker", "fairlane_request"})
 
 # JSON may hold them as they are; some who read lines end one there.
 _LINE_ENDS = {ord(char): f"\\u{ord(char):04x}" for char in "\x85\u2028\u2029"}
@@ -94,7 +93,7 @@ def _fields(record: logging.LogRecord) -> dict[str, Any]:
     more = {
         name: value
         for name, value in vars(record).items()
-        if name not in _USUAL and name not in _OURS
+        if name not in _USUAL and name not in OURS
     }
     own = getattr(record, "fields", None)
     return {**more, **own} if isinstance(own, dict) else more

@@ -33,6 +33,9 @@ COMMANDS = {
     "tokens": "fairlane.cli.tokens:tokens",
     "workers": "fairlane.cli.workers:workers",
     "top": "fairlane.cli.top:top",
+    "ops": "fairlane.cli.ops:ops",
+    "usage": "fairlane.cli.usage:usage",
+    "alerts": "fairlane.cli.alert_rules:alerts",
     "doctor": "fairlane.cli.doctor:doctor",
     "bench": "fairlane.cli.bench:bench",
 }

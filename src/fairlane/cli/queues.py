@@ -56,6 +56,9 @@ async def show(db: Session, /, name: str, as_json: bool) -> None:
 def policy_options(command: params.F) -> params.F:
     whole = click.IntRange(1, params.INT4)
     for decorate in (
+        params.option(
+            "--retention-days", parse=days_kept, metavar="N|none", help="none: as each plan says."
+        ),
         click.option("--position", type=click.IntRange(0, params.INT4), help="Order in lists."),
         click.option("--counts-against-plan/--apart-from-plan", default=None),
         click.option("--backlog-policy", type=click.Choice(["warn", "reject"])),
@@ -77,6 +80,13 @@ def policy_options(command: params.F) -> params.F:
     ):
         command = decorate(command)
     return command
+
+
+def days_kept(text: str) -> Any:
+    found = params.limit(1)(text)
+    if found is not params.NONE and found > 3650:
+        raise ValueError(f'"{text}": give 1 to 3650 days, or none')
+    return found
 
 
 def delays(text: str) -> list[int]:
@@ -169,6 +179,7 @@ async def print_queue(db: Session, name: str, as_json: bool) -> None:
         "starts_per_minute_per_tenant",
         "max_backlog_per_tenant",
     )
+    row["retention_days"] = row["retention_days"] or "as the plan says"
     print_fields(
         row
         | {limit: or_none(row[limit]) for limit in limits}

@@ -6,8 +6,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-import click
-
+from fairlane.cli.drawing import Screen, drawn, failures
 from fairlane.cli.render import clean
 from fairlane.cli.session import Row, Session
 from fairlane.job import Job, JobStatus
@@ -26,7 +25,7 @@ select j.*, d.redact
 
 async def wait_for(db: Session, job_id: UUID) -> Row:
     """Follow a job until it has ended or is parked; its last row."""
-    seen: set[str] = set()
+    screen = Screen()
     pause = QUICKEST
     still = timedelta(0)
     while True:
@@ -36,16 +35,17 @@ async def wait_for(db: Session, job_id: UUID) -> Row:
 
             raise JobNotFound(f"job {job_id} is gone: its retention is over")
         job = Job.of(rows[0])
-        news = [line for line in _lines(job) if line not in seen]
-        for line in news:
-            click.echo(line, err=True)
-        seen.update(news)
+        is_running = job.status is JobStatus.RUNNING
+        lines = _lines(job)
+        # What goes on comes before how it ended, also where both are seen at once.
+        news = screen.tell(lines if is_running else failures(job.progress) + lines)
+        news |= screen.draw(drawn(job.progress) if is_running else "")
         if not job.status.is_live:
             return rows[0]
         still = timedelta(0) if news else still + timedelta(seconds=pause)
         pause = QUICKEST if news else min(pause * 1.3, SLOWEST)
-        if still >= PATIENCE and job.status is not JobStatus.RUNNING:
-            await _say_why(db, job_id, seen)
+        if still >= PATIENCE and not is_running:
+            await _say_why(db, job_id, screen)
         await sleep(pause)
 
 
@@ -68,8 +68,8 @@ def _lines(job: Job) -> list[str]:
             lines.append(_ending(job))
     if job.status is JobStatus.RUNNING and job.phase:
         lines.append(f"phase: {clean(job.phase)}")
-    if job.status is JobStatus.RUNNING and job.progress:
-        lines.append(f"progress: {clean(job.progress)}")
+    if job.status is JobStatus.RUNNING:
+        lines += failures(job.progress)
     return lines
 
 
@@ -82,16 +82,15 @@ def _ending(job: Job) -> str:
         return f"{words}{took}" if job.result is None else f"{words}{took}: {clean(job.result)}"
     reason = gist(job.last_error)
     if job.status is JobStatus.SUCCEEDED_WITH_ERRORS:
-        reason = f"{len(job.errors or [])} of its items failed"
+        counted = (job.items or {}).get("counts", {}).get("failed")
+        reason = f"{counted or len(job.errors or [])} of its items failed"
     return f"{words}{took}: {reason}" if reason else f"{words}{took}"
 
 
-async def _say_why(db: Session, job_id: UUID, seen: set[str]) -> None:
+async def _say_why(db: Session, job_id: UUID, screen: Screen) -> None:
     why = await db.value("select fairlane.explain($1)", job_id)
     # Said once a reason: the figures in the sentence change all the time.
-    if why["reason"] not in seen:
-        seen.add(why["reason"])
-        click.echo(f"waiting: {clean(why['detail'])}", err=True)
+    screen.tell_once(why["reason"], f"waiting: {clean(why['detail'])}")
 
 
 def gist(error: Mapping[str, Any] | None) -> str:

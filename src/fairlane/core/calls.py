@@ -6,6 +6,7 @@ and no codec that a user has set on the connection can touch it.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -213,6 +214,30 @@ def ignore(job_id: UUID, notes: str | None = None, tenant: str | None = None) ->
 
 def explain(job_id: UUID, tenant: str | None = None) -> Call:
     return Call("select fairlane.explain($1, $2)::text", (job_id, tenant))
+
+
+def acknowledge_alert(alert_id: UUID, note: str | None = None) -> Call:
+    return Call("select fairlane.acknowledge_alert($1, $2)", (alert_id, note))
+
+
+def silence_alerts(rule: str, subject: str, until: datetime, reason: str) -> Call:
+    return Call("select fairlane.silence_alerts($1, $2, $3, $4)", (rule, subject, until, reason))
+
+
+def end_silence(silence_id: UUID) -> Call:
+    return Call("select fairlane.end_silence($1)", (silence_id,))
+
+
+def set_alert_rule(name: str, changes: Mapping[str, Any]) -> Call:
+    return Call("select fairlane.set_alert_rule($1, $2::text::jsonb)", (name, dumps(changes)))
+
+
+def set_alert_channel(name: str, changes: Mapping[str, Any]) -> Call:
+    return Call("select fairlane.set_alert_channel($1, $2::text::jsonb)", (name, dumps(changes)))
+
+
+def test_alert(rule: str) -> Call:
+    return Call("select * from fairlane.test_alert($1)", (rule,))
 
 
 def create_tenant(slug: str, plan: str, name: str, changes: Mapping[str, Any]) -> Call:

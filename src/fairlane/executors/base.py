@@ -4,9 +4,12 @@ import traceback
 from typing import Any, Protocol
 
 from fairlane.context import JobContext
+from fairlane.core.text import storable
 from fairlane.executors.cuts import MARGIN, beginning, ending
 from fairlane.outcome import Failed, Outcome
 from fairlane.worker.attempt import Attempt
+
+__all__ = ["Executor", "cut", "failed", "storable"]
 
 MESSAGE = 2_000  # characters that are kept
 TRACEBACK = 16_384
@@ -50,9 +53,3 @@ def cut(error: dict[str, Any]) -> dict[str, Any]:
         if isinstance(text := found.get(name), str):
             found[name] = text[-most:]
     return found
-
-
-def storable(text: str) -> str:
-    """Text as PostgreSQL can keep it: an error that cannot be written down would leave its job
-    running for ever."""
-    return text.replace("\x00", "\\x00").encode("utf-8", "backslashreplace").decode()

@@ -33,6 +33,7 @@ def _run_task(order: dict[str, Any]) -> None:
     if order["memory_mb"] is not None:
         limit = order["memory_mb"] * 1024 * 1024
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    from fairlane import lines
     from fairlane.context import JobContext
     from fairlane.executors.function import answer, unfit
     from fairlane.executors.results import encode
@@ -49,6 +50,7 @@ def _run_task(order: dict[str, Any]) -> None:
         task = reduce(getattr, qualname.split("."), module)
         go_on_in(order["trace"])
         ctx = JobContext.from_order(order, Words(report))
+        lines.speak_alone(ctx)
         value = _call(task, ctx, task.arguments(ctx.payload))
         outcome: Any = Done(encode(value, order["key"], order["result_limit"]))
     except MemoryError:

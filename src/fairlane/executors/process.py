@@ -15,7 +15,7 @@ from fairlane.redact import Redactor
 from fairlane.task import Task, path_of
 from fairlane.worker.attempt import Attempt
 
-WORDS = ("line", "phase", "progress", "output")
+WORDS = ("line", "phase", "progress", "item", "output")
 
 
 class ProcessExecutor:

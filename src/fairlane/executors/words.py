@@ -13,6 +13,7 @@ from fairlane.core import json
 from fairlane.errors import ConfigError
 from fairlane.executors.base import MESSAGE
 from fairlane.executors.cuts import MARGIN, beginning, ending
+from fairlane.ledger import LONGEST_ERROR, State
 from fairlane.observe import trace, tracing
 from fairlane.observe.about import Named, about
 from fairlane.outcome import Failed, Outcome
@@ -104,6 +105,9 @@ class Words:
 
     def progress(self, progress: dict[str, Any]) -> None:
         self._say("progress", _small(progress))
+
+    def item(self, name: str, state: State, error: str | None, again: bool) -> None:
+        self._say("item", name, state, error and beginning(error, LONGEST_ERROR))
 
     def output(self, stream: str, tail: str, total: int) -> None:
         self._say("output", stream, tail if len(tail) <= OUTPUT else ending(tail, OUTPUT), total)

@@ -17,6 +17,7 @@ log = logging.getLogger("fairlane.maintenance")
 
 EVERY = 0.75  # seconds: a lost lease, or a lost leader, is noticed within this
 TIDY_EVERY = 600.0
+FIGURES_EVERY = 15.0
 
 
 class Keeper:
@@ -27,6 +28,7 @@ class Keeper:
         self.leads = False
         self._send = send
         self._tidied = -TIDY_EVERY
+        self._figured = -FIGURES_EVERY
 
     async def run(self) -> None:
         patience = Patience()
@@ -62,12 +64,20 @@ class Keeper:
         if time.monotonic() - self._tidied >= TIDY_EVERY:
             self._tidied = time.monotonic()
             await self.tidy()
+        if time.monotonic() - self._figured >= FIGURES_EVERY:
+            self._figured = time.monotonic()
+            await self.figures()
         return bool(row["rescued"] or row["stuck"] or row["promoted"] >= 500)
 
     async def tidy(self) -> None:
-        """The work of every ten minutes: partitions ahead, what is past retention away."""
-        for made in await self._send(Call("select fairlane.make_partitions() as name")):
-            log.info("made %s", made["name"])
-        for dropped in await self._send(Call("select fairlane.prune() as name")):
-            log.info("dropped %s, its retention is over", dropped["name"])
-        await self._send(Call("select fairlane.prune_keys()"))
+        """The work of every ten minutes, unless a scheduler does it: its schedules say what."""
+        for row in await self._send(Call("select chore, did::text from fairlane.tidy()")):
+            log.info("%s: %s", row["chore"], row["did"])
+
+    async def figures(self) -> None:
+        """The work of every 15 seconds: samples, and counts of what ended."""
+        try:
+            await self._send(Call("select * from fairlane.keep_figures()"))
+        except asyncpg.PostgresError as error:
+            # Figures can wait, rescues cannot.
+            log.error("no figures were taken: %s; see: fairlane doctor", error)

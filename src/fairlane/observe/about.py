@@ -45,6 +45,9 @@ class Named:
 ATTEMPT: ContextVar[Attempted | None] = ContextVar("fairlane_attempt", default=None)
 WORKER: ContextVar[str | None] = ContextVar("fairlane_worker", default=None)
 
+# What a record carries of ours, told in its own way and never as somebody's fields.
+OURS = frozenset({"fields", "fairlane_attempt", "fairlane_worker", "fairlane_request"})
+
 _NAME = "fairlane_attempt"
 
 

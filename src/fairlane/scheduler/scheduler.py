@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import time
+from functools import partial
 from uuid import UUID, uuid4
 
 import asyncpg
@@ -11,6 +12,7 @@ import asyncpg
 from fairlane.core import calls, connect
 from fairlane.core.connect import is_pooled, send
 from fairlane.core.listen import listen
+from fairlane.maintenance.watcher import Watcher
 from fairlane.scheduler.dispatcher import BATCH, Dispatcher
 from fairlane.scheduler.firer import Firer
 from fairlane.scheduler.operations import Operations
@@ -44,9 +46,12 @@ class Scheduler:
         self._rung.set()
 
     async def run(self) -> None:
+        # Where no worker is left, somebody must be there to say so.
+        connection = partial(connect.connected, self.url, name="fairlane watcher")
         beside = [
             asyncio.create_task(self._listen()),
             asyncio.create_task(self._operations.run(self.url)),
+            asyncio.create_task(Watcher(connection, lambda: self.leads).run()),
         ]
         patience = Patience()
         try:

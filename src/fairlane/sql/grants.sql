@@ -18,6 +18,8 @@ as $$
     -- operators
     'create_tenant', 'set_tenant', 'pause_tenant', 'resume_tenant', 'set_plan', 'set_queue',
     'pause_queue', 'resume_queue', 'define', 'apply_definitions', 'set_definition',
+    'acknowledge_alert', 'silence_alerts', 'end_silence', 'set_alert_rule', 'set_alert_channel',
+    'test_alert',
     -- workers: each is fenced by worker and attempt
     'register_worker', 'claim', 'claim_queues', 'heartbeat', 'prepare', 'report', 'finish', 'fail',
     'fail_many', 'snooze', 'canceled', 'bounce', 'hand_back', 'stop_worker',
@@ -35,19 +37,21 @@ returns text[]
 language sql immutable
 as $$
   select array['clock', 'newest_jobs', 'tenant_named', 'actor', 'may_touch', 'sees', 'uuid7',
-               'payload_limit']
+               'payload_limit', 'count_backlog', 'usage', 'counted_until', 'samples',
+               'tenant_samples', 'is_silenced', 'alert_summary', 'audit_counts']
 $$;
 
 create or replace function fairlane.readable_tables()
 returns text[]
 language sql immutable
 as $$
-  select array['job', 'dead_letter', 'history', 'attempt', 'log_line', 'output', 'lane', 'share',
-               'gate', 'arrival', 'audit', 'tenant', 'trigger', 'event', 'emission',
-               'delivery', 'firing',
-               'operation',
+  select array['job', 'dead_letter', 'history', 'attempt', 'log_line', 'log_cut', 'output', 'item',
+               'lane', 'share', 'gate', 'arrival', 'audit', 'tenant', 'trigger', 'event', 'emission',
+               'delivery', 'firing', 'operation', 'tally', 'rollup', 'tenant_sample',
+               -- an operator's
+               'alert', 'alert_rule', 'alert_channel', 'silence', 'notification', 'promise',
                -- of the installation, and no tenant's secret
-               'plan', 'queue', 'definition', 'setting', 'migration', 'repeatable']
+               'plan', 'queue', 'definition', 'setting', 'migration', 'repeatable', 'sample', 'slice']
 $$;
 
 create or replace function fairlane.readable_views()
@@ -55,7 +59,8 @@ returns text[]
 language sql immutable
 as $$
   select array['jobs', 'dead_letters', 'attempts', 'workers', 'queues', 'tenants', 'lane_counts',
-               'tokens', 'triggers', 'operations']
+               'tokens', 'triggers', 'operations', 'ended', 'active_work', 'slow_jobs',
+               'error_rate', 'throughput_by_tenant', 'backlog_by_kind', 'alerts']
 $$;
 
 -- Has a view show its reader's rows and not its owner's. Before PostgreSQL 15 a view always reads as
@@ -189,8 +194,9 @@ declare
   v_chores constant text[] := array[
     'housekeep', 'lead', 'tick', 'rescue', 'park_stuck', 'promote', 'sweep', 'make_partitions',
     'prune', 'prune_keys', 'create_first_token', 'dispatch', 'fire', 'dedupe', 'schedule',
-    'stop_scheduling', 'register_triggers', 'run_chore', 'prune_events',
-    'due_operation', 'put_off_operation', 'fail_operation'];
+    'stop_scheduling', 'register_triggers', 'run_chore', 'prune_events', 'tidy', 'keep_figures',
+    'due_operation', 'put_off_operation', 'fail_operation',
+    'evaluate_alerts', 'check_promises'];
   v_name    text;
   v_problem text;
 begin

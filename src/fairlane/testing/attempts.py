@@ -14,6 +14,7 @@ from fairlane.task import Task
 from fairlane.testing.runs import RecordedContext, Run, run_of
 from fairlane.worker.attempt import Attempt, Stop
 from fairlane.worker.executors import RESULT_LIMIT
+from fairlane.worker.judging import judged
 from fairlane.worker.runner import Runner
 
 AnyTask = Task[..., Any]
@@ -52,14 +53,17 @@ def carry_out_sync(task: AnyTask, attempt: Attempt, acquire: Acquire) -> Run:
     if task.is_async:
         return asyncio.run(carry_out(task, attempt, acquire))
     ctx = _context(attempt, acquire)
+    outcome: Outcome
+    raised: BaseException | None
     try:
         first = (ctx,) if task.takes_context else ()
         value = task.function(*first, **task.arguments(ctx.payload))
-        return run_of(ctx, Done(encode(value, task.key, RESULT_LIMIT)), None)
+        outcome, raised = Done(encode(value, task.key, RESULT_LIMIT)), None
     except Exception as error:
-        return run_of(ctx, answer(error), error)
+        outcome, raised = answer(error), error
     except SystemExit as error:
-        return run_of(ctx, failed(error), error)
+        outcome, raised = failed(error), error
+    return run_of(ctx, judged(ctx.ledger, outcome), raised)
 
 
 def _context(attempt: Attempt, acquire: Acquire) -> RecordedContext:

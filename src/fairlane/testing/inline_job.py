@@ -122,6 +122,8 @@ class InlineJob:
         match run.outcome:
             case RunOutcome.SUCCEEDED:
                 self.status = JobStatus.SUCCEEDED
+            case RunOutcome.SUCCEEDED_WITH_ERRORS:
+                self.status = JobStatus.SUCCEEDED_WITH_ERRORS
             case RunOutcome.FAILED:
                 self.status = JobStatus.FAILED
             case RunOutcome.SNOOZED:

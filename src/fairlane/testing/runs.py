@@ -18,6 +18,7 @@ class RunOutcome(StrEnum):
     """How a task answered."""
 
     SUCCEEDED = "succeeded"  # it returned
+    SUCCEEDED_WITH_ERRORS = "succeeded_with_errors"  # the same, and some of its items failed
     RAISED = "raised"  # a failed attempt: another may follow
     TIMEOUT = "timeout"  # the same, because it ran too long
     SNOOZED = "snoozed"  # Snooze: again later, not counted
@@ -46,6 +47,8 @@ class Run:
     outcome: RunOutcome
     result: Any = None  # after a journey through JSON: tuples are lists
     error: dict[str, Any] | None = None  # type, message, traceback
+    errors: list[dict[str, Any]] = field(default_factory=list)  # items that failed: name, error
+    items: dict[str, str | None] = field(default_factory=dict)  # where each stood at the end
     delay: timedelta | None = None  # what Snooze asked for
     logs: list[LogLine] = field(default_factory=list)
     exception: BaseException | None = None
@@ -53,7 +56,7 @@ class Run:
     def __repr__(self) -> str:
         """Short: it stands in the output of a test that fails."""
         match self.outcome:
-            case RunOutcome.SUCCEEDED:
+            case RunOutcome.SUCCEEDED | RunOutcome.SUCCEEDED_WITH_ERRORS:
                 what = repr(self.result)
             case RunOutcome.SNOOZED:
                 what = str(self.delay)
@@ -64,6 +67,8 @@ class Run:
     @property
     def why(self) -> str:
         """What went wrong, in a line."""
+        if self.errors:
+            return "; ".join(f"{each['name']}: {each['error']}" for each in self.errors)
         return f"{self.error['type']}: {self.error['message']}" if self.error else ""
 
     @property
@@ -118,17 +123,23 @@ def run_of(ctx: RecordedContext, outcome: Outcome, exception: BaseException | No
             attempt=ctx.attempt,
             outcome=kind,
             logs=ctx.logs,
+            items={item.name: item.state for item in ctx.items()},
             exception=exception,
             **more,
         )
 
     match outcome:
-        case Done(result):
-            return run(RunOutcome.SUCCEEDED, result=None if result is None else json.loads(result))
+        case Done(result, errors):
+            kind = RunOutcome.SUCCEEDED_WITH_ERRORS if errors else RunOutcome.SUCCEEDED
+            return run(
+                kind,
+                result=None if result is None else json.loads(result),
+                errors=json.loads(errors) if errors else [],
+            )
         case Snoozed(seconds):
             return run(RunOutcome.SNOOZED, delay=timedelta(seconds=seconds))
-        case Failed(error, final, _, kind):
-            raised = RunOutcome.TIMEOUT if kind == "timeout" else RunOutcome.RAISED
+        case Failed(error, final, _, how):
+            raised = RunOutcome.TIMEOUT if how == "timeout" else RunOutcome.RAISED
             return run(RunOutcome.FAILED if final else raised, error=error)
         case _:
             raise AssertionError(f"nobody could have asked for this: {outcome}")

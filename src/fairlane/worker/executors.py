@@ -14,6 +14,9 @@ from fairlane.executors.command.executor import CommandExecutor
 from fairlane.executors.function import FunctionExecutor
 from fairlane.executors.http.reach import ALLOW, AllowList
 from fairlane.executors.process import ProcessExecutor
+from fairlane.system import OWN, SYSTEM_TENANT, OwnOnly
+from fairlane.system import tasks as own_tasks
+from fairlane.task import Task
 from fairlane.worker.attempt import Attempt
 
 if TYPE_CHECKING:
@@ -62,11 +65,13 @@ class Executors:
         """Whether this worker can run it; another may."""
         assert attempt.definition is not None
         is_python = attempt.definition.executor == "python"
-        return not is_python or (attempt.key, attempt.version) in self._app.tasks
+        return not is_python or self._task(attempt.key, attempt.version) is not None
 
     def of(self, attempt: Attempt) -> Executor | None:
         definition = attempt.definition
         assert definition is not None
+        if definition.key.startswith(OWN) and attempt.tenant_id != SYSTEM_TENANT:
+            return OwnOnly()
         revision, made = self._made.get(attempt.definition_id, (None, None))
         if made is None or revision != definition.revision:
             if not self.knows(attempt):
@@ -80,7 +85,9 @@ class Executors:
         assert attempt.definition is not None
         assert attempt.payload is not None
         if attempt.definition.executor == "python":
-            return self._app.tasks[attempt.key, attempt.version].signature.payload(attempt.payload)
+            task = self._task(attempt.key, attempt.version)
+            assert task is not None
+            return task.signature.payload(attempt.payload)
         return accept(
             attempt.key,
             attempt.definition.arg_schema,
@@ -88,6 +95,11 @@ class Executors:
             executor=attempt.definition.executor,
             settings=attempt.definition.settings,
         )
+
+    def _task(self, key: str, version: str) -> "Task[..., Any] | None":
+        """The app's, or one that comes with every worker."""
+        found = self._app.tasks.get((key, version))
+        return found or (own_tasks().get((key, version)) if key.startswith(OWN) else None)
 
     async def close(self) -> None:
         if self._http is not None:
@@ -103,7 +115,8 @@ class Executors:
                 assert self._http is not None
                 return HttpExecutor(definition, self._http)
             case _:
-                task = self._app.tasks[definition.key, definition.version]
+                task = self._task(definition.key, definition.version)
+                assert task is not None
                 if task.isolation == "process":
                     return ProcessExecutor(task, self._url, RESULT_LIMIT)
                 return FunctionExecutor(task, self._threads, RESULT_LIMIT)

@@ -16,6 +16,7 @@ from uuid import UUID, uuid4
 
 import asyncpg
 
+from fairlane import lines
 from fairlane.app import Fairlane
 from fairlane.context import JobContext
 from fairlane.core import calls
@@ -25,6 +26,7 @@ from fairlane.errors import LeaseLost
 from fairlane.executors.base import Executor
 from fairlane.maintenance.keeper import Keeper
 from fairlane.observe.about import about
+from fairlane.maintenance.watcher import Watcher
 from fairlane.outcome import Bounced, Outcome, Reused
 from fairlane.worker.attempt import Attempt, Stop
 from fairlane.worker.claimer import Claimer
@@ -91,6 +93,7 @@ class Life:
         self.runner = Runner(self._executor, self._context, self._prepare, self._ended, check)
         self.listener = Listener(terms.url, self.id, work=self._on_doorbell, asked=self._on_asked)
         self.keeper = Keeper(self.id, self.send)
+        self.watcher = Watcher(self._pool.acquire, lambda: self.keeper.leads)
         self.lease = Lease(
             terms.url,
             self.id,
@@ -111,6 +114,7 @@ class Life:
 
     async def register(self) -> None:
         terms = self.terms
+        lines.listen()
         await terms.app.register_through(self.send)
         await self.send(
             calls.register_worker(
@@ -137,6 +141,7 @@ class Life:
             working.append(asyncio.create_task(self._part(self.listener.run())))
         if self.terms.keep_house:
             working.append(asyncio.create_task(self._part(self.keeper.run())))
+            working.append(asyncio.create_task(self._part(self.watcher.run())))
         ready.set()
         try:
             await _first(stopping, self._lost, self._failed)

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -15,6 +16,7 @@ from fairlane.core.connect import Record
 from fairlane.errors import LeaseLost
 from fairlane.executors.base import storable
 from fairlane.executors.cuts import beginning, ending
+from fairlane.ledger import LONGEST_NAME
 from fairlane.observe.about import about
 from fairlane.worker.attempt import Attempt
 from fairlane.worker.patience import Patience
@@ -27,7 +29,13 @@ LONGEST_LINE = 8_192  # as it is kept; scrubbed before it is cut, or half a secr
 LONGEST_SAID = 262_144
 MOST_SAID = 4_194_304  # characters of one job that wait
 AT_ONCE = 100  # jobs in one report
+SLOWER = 4.0
 TAIL = 65_536  # characters of output that are kept
+MESSAGE = 1_000  # characters of a progress's message
+LARGEST = 16_384  # characters of JSON beside a line or a progress
+PLAIN = ("done", "total", "message")  # stays, however much else was said
+PAUSE = 0.05  # seconds
+TRIES = 5  # where somebody else holds the job's row for a moment
 
 
 class Scrub(Protocol):
@@ -47,6 +55,8 @@ class Note:
     said: int = 0  # characters
     dropped: int = 0
     output: dict[str, tuple[str, int]] = field(default_factory=dict)
+    items: dict[str, dict[str, Any]] = field(default_factory=dict)  # where each stands now
+    tries: int = 0
 
 
 class Reporter:
@@ -63,6 +73,7 @@ class Reporter:
         self._scrub_for = scrub_for
         self._notes: dict[Attempt, Note] = {}
         self._travelling: set[Attempt] = set()  # what they said is on its way
+        self._ending: dict[Attempt, None] = {}  # they wait for their last words to be written
         self._lock = threading.Lock()
         self._loop = asyncio.get_running_loop()
         self._some = asyncio.Event()
@@ -88,6 +99,11 @@ class Reporter:
         with self._noting(attempt) as note:
             note.progress = progress
 
+    def item(self, attempt: Attempt, name: str, state: str, error: str | None, again: bool) -> None:
+        with self._noting(attempt) as note:
+            again = again or (name in note.items and note.items[name]["again"])
+            note.items[name] = {"name": name, "state": state, "error": error, "again": again}
+
     def output(self, attempt: Attempt, stream: str, tail: str, total: int) -> None:
         with self._noting(attempt) as note:
             note.output[stream] = (tail, total)
@@ -111,32 +127,69 @@ class Reporter:
         while True:
             await self._some.wait()
             self._some.clear()
+            speaking = len(self._notes)
             await self.flush()
-            await asyncio.sleep(EVERY)
+            # Where hundreds speak at once each is heard less often: working comes before telling.
+            await asyncio.sleep(EVERY * min(max(1.0, speaking / AT_ONCE), SLOWER))
 
     async def flush(self, attempt: Attempt | None = None) -> None:
         """Write what waits, or what waits of one attempt, which is about to end."""
+        if attempt is not None:
+            await self._flush_ending(attempt)
+            return
         async with self._writing:
-            while batch := self._take(attempt):
-                self._travelling.update(each for each, _ in batch)
-                try:
-                    await self._write([self._report(*one) for one in batch])
-                finally:
-                    self._travelling.difference_update(each for each, _ in batch)
+            # Each once: whoever never stops talking is heard again the next time.
+            with self._lock:
+                waiting = list(self._notes)
+            for first in range(0, len(waiting), AT_ONCE):
+                await self._pass_on(waiting[first : first + AT_ONCE])
 
-    def _take(self, attempt: Attempt | None) -> list[tuple[Attempt, Note]]:
+    async def _flush_ending(self, attempt: Attempt) -> None:
+        """Those that wait to end go together: the first takes along what the others have said."""
+        self._ending[attempt] = None
+        try:
+            async with self._writing:
+                while attempt in self._notes:
+                    others = (each for each in self._ending if each is not attempt)
+                    await self._pass_on([attempt, *islice(others, AT_ONCE - 1)])
+        finally:
+            del self._ending[attempt]
+
+    async def _pass_on(self, attempts: list[Attempt]) -> None:
         with self._lock:
-            chosen = list(self._notes)[:AT_ONCE] if attempt is None else [attempt]
-            return [(each, self._notes.pop(each)) for each in chosen if each in self._notes]
+            batch = [(each, self._notes.pop(each)) for each in attempts if each in self._notes]
+        self._travelling.update(each for each, _ in batch)
+        try:
+            kept = await self._write([self._report(*one) for one in batch]) if batch else set()
+            if self._keep_items([one for one in batch if one[0].job_id not in kept]):
+                # Its row is locked, as by a cancel: that takes no time.
+                await asyncio.sleep(PAUSE)
+        finally:
+            self._travelling.difference_update(each for each, _ in batch)
 
-    async def _write(self, reports: list[dict[str, Any]]) -> None:
+    def _keep_items(self, missed: list[tuple[Attempt, Note]]) -> bool:
+        """A line may get lost; where an item stands may not, as long as the attempt holds."""
+        kept = [(attempt, note) for attempt, note in missed if note.items and note.tries < TRIES]
+        with self._lock:
+            for attempt, note in kept:
+                newer = self._notes.setdefault(attempt, Note())
+                for name, move in note.items.items():
+                    known = newer.items.setdefault(name, move)
+                    known["again"] = known["again"] or move["again"]
+                newer.tries = note.tries + 1
+        if kept:
+            self._some.set()
+        return bool(kept)
+
+    async def _write(self, reports: list[dict[str, Any]]) -> set[UUID]:
+        """The jobs whose words were kept; of a lost lease nobody asks again."""
         patience = Patience()
+        everyone = {report["job_id"] for report in reports}
         while True:
             try:
-                await self._send(calls.report(self.worker, reports))
-                return
+                return {row[0] for row in await self._send(calls.report(self.worker, reports))}
             except LeaseLost:
-                return
+                return everyone
             except patience.passing as error:
                 log.warning("reports wait for the database: %s", error)
                 await patience.wait()
@@ -144,10 +197,8 @@ class Reporter:
                 # What a job says must not end it, nor silence the others.
                 if len(reports) == 1:
                     log.error("what job %s said was refused: %s", reports[0]["job_id"], error)
-                    return
-                for one in reports:
-                    await self._write([one])
-                return
+                    return everyone
+                return set().union(*[await self._write([one]) for one in reports])
 
     def _report(self, attempt: Attempt, note: Note) -> dict[str, Any]:
         try:
@@ -181,7 +232,8 @@ class Reporter:
             "phase": None
             if note.phase is None
             else storable(beginning(note.phase, 200, scrub.text)),
-            "progress": _fields(note.progress, scrub),
+            "progress": _progress(note.progress, scrub),
+            "items": _items(note.items, scrub),
             "lines": lines,
             "output": {
                 stream: {"tail": storable(ending(str(tail), TAIL, scrub.text)), "bytes": int(total)}
@@ -207,6 +259,11 @@ class Voice:
     def progress(self, progress: dict[str, Any]) -> None:
         self.reporter.progress(self.attempt, progress)
 
+    def item(self, name: str, state: str, error: str | None, again: bool) -> None:
+        self.reporter.item(self.attempt, name, state, error, again)
+        if state == "failed":
+            self.line("error", f"item failed: {name}", {"error": error})
+
     def output(self, stream: str, tail: str, total: int) -> None:
         self.reporter.output(self.attempt, stream, tail, total)
 
@@ -217,14 +274,37 @@ class _Noting:
     def __init__(self, reporter: Reporter, attempt: Attempt) -> None:
         self._reporter = reporter
         self._attempt = attempt
+        self._is_first = False
 
     def __enter__(self) -> Note:
         self._reporter._lock.acquire()
-        return self._reporter._notes.setdefault(self._attempt, Note())
+        known = len(self._reporter._notes)
+        note = self._reporter._notes.setdefault(self._attempt, Note())
+        self._is_first = len(self._reporter._notes) > known
+        return note
 
     def __exit__(self, *_: object) -> None:
         self._reporter._lock.release()
-        self._reporter._wake()
+        # It has rung for a note that is still there.
+        if self._is_first:
+            self._reporter._wake()
+
+
+def _progress(said: dict[str, Any] | None, scrub: Scrub) -> Any:
+    if said is None or "message" not in said:
+        return _fields(said, scrub)
+    message = storable(beginning(str(said["message"]), MESSAGE, scrub.text))
+    return _fields({**said, "message": message}, scrub)
+
+
+def _items(items: dict[str, dict[str, Any]], scrub: Scrub) -> list[dict[str, Any]]:
+    """Two names that differ by a secret alone are one."""
+    moves = {}
+    for move in items.values():
+        name = storable(scrub.text(move["name"]))[:LONGEST_NAME]
+        error = move["error"] and storable(scrub.text(move["error"]))
+        moves[name] = move | {"name": name, "error": error}
+    return list(moves.values())
 
 
 def _fields(value: Any, scrub: Scrub) -> Any:
@@ -233,6 +313,9 @@ def _fields(value: Any, scrub: Scrub) -> Any:
         return None
     try:
         json.check(value, "what a job says")
+        if (size := len(json.dumps(value))) > LARGEST:
+            small = {name: value[name] for name in PLAIN if name in value}
+            value = small | {"omitted": f"{size} characters of JSON; the limit is {LARGEST}"}
         return scrub.value(value)
     except Exception:
         return {"unreadable": storable(scrub.text(_shown(value))[:2_000])}

@@ -31,9 +31,13 @@ def check(attempt: Attempt, outcome: Outcome) -> Outcome:
     match outcome:
         case Failed(error):
             return replace(outcome, error=cut(scrub_for(attempt).error(error)))
-        case Done(str(result)) if _may_tell(attempt):
-            shown = scrub_for(attempt).result(json.loads(result))
-            return replace(outcome, result=json.dumps(shown))
+        case Done(result, errors) if errors or (result and _may_tell(attempt)):
+            scrub = scrub_for(attempt)
+            return replace(
+                outcome,
+                result=result and json.dumps(scrub.result(json.loads(result))),
+                errors=errors and json.dumps(scrub.value(json.loads(errors))),
+            )
         case _:
             return outcome
 

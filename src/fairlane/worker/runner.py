@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, assert_never
 from fairlane.context import JobContext
 from fairlane.errors import LeaseLost
 from fairlane.executors.base import Executor, failed
+from fairlane.lines import SPEAKER
 from fairlane.observe import trace, tracing
 from fairlane.observe.about import ATTEMPT, WORKER, about
 from fairlane.outcome import Bounced, Canceled, Failed, Outcome, Reused, Snoozed
 from fairlane.redact import SPEAKING
 from fairlane.worker.attempt import KILL_AFTER, Attempt, Stop
+from fairlane.worker.judging import judged
 from fairlane.worker.results import scrub_for
 
 if TYPE_CHECKING:
@@ -92,12 +94,16 @@ class Runner:
             if attempt.timer is not None:
                 attempt.timer.cancel()
             del self.running[attempt.job_id, attempt.attempt]
+            context = attempt.context
             # They hold the attempt, which holds them: the garbage collector should have no work.
             attempt.context = None
             SPEAKING.set(None)
             ATTEMPT.set(None)
+            SPEAKER.set(None)
         if attempt.stop is not None and not isinstance(outcome, Reused):
             outcome = self._outcome_after_stop(attempt, outcome)
+        if outcome is not None and context is not None:
+            outcome = judged(context.ledger, outcome)
         if outcome is not None:
             outcome = self._checked(attempt, outcome)
         if isinstance(outcome, Failed):
@@ -138,6 +144,7 @@ class Runner:
         attempt.context = self._context_for(attempt)
         # Whoever logs for this attempt, the user's own code too, shows none of its secrets.
         SPEAKING.set(partial(scrub_for, attempt))
+        SPEAKER.set(attempt.context)
         return await executor.run(attempt, attempt.context)
 
     def _outcome_after_stop(self, attempt: Attempt, outcome: Outcome | None) -> Outcome | None:

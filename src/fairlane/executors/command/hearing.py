@@ -2,17 +2,19 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from fairlane.context import JobContext
 from fairlane.core import json
 from fairlane.executors.base import storable
 from fairlane.executors.command.tail import MARGIN, last_of
 from fairlane.executors.cuts import beginning, without_start
+from fairlane.ledger import State, name_of
 from fairlane.redact import speaking
 
 LEVELS = ("debug", "info", "warning", "error")
 QUOTED = 120  # characters of a line that was ignored
+STATES = get_args(State)
 STREAMS: tuple[Literal["stdout", "stderr"], ...] = ("stdout", "stderr")
 
 
@@ -82,7 +84,9 @@ class Hearing:
         except (ValueError, RecursionError):
             return
         said.pop("result", None)
-        told = [self._log(said), self._progress(said), self._phase(said)]
+        progress = said.pop("progress", None)
+        # A phase begins without progress, and what is left in the line is data of the phase.
+        told = [self._log(said), self._item(said), self._phase(said), self._progress(progress)]
         if not any(told):
             self._ctx.log("a line of the command's report says nothing known", level="debug")
 
@@ -93,15 +97,26 @@ class Hearing:
         self._ctx.log(storable(message), level=level if level in LEVELS else "info")
         return True
 
-    def _progress(self, said: dict[str, Any]) -> bool:
-        match said.pop("progress", None):
+    def _item(self, said: dict[str, Any]) -> bool:
+        name, state = said.pop("item", None), said.pop("state", None)
+        error = said.pop("error", None)
+        if state not in STATES or not isinstance(name, str):
+            return False
+        try:
+            self._ctx.ledger.move(name_of(name), state, "failed" if error is None else str(error))
+        except ValueError as refused:  # no name, or one too many
+            self._ctx.log(str(refused), level="warning")
+        return True
+
+    def _progress(self, said: Any) -> bool:
+        match said:
             case bool() | None:
                 return False
             case int() | float() as done:
                 self._ctx.progress(done)
             case dict() as fields:
                 known = {
-                    "done": _of((int, float), fields.pop("done", None)),
+                    "done": _of((int, float), fields.pop("done", fields.pop("current", None))),
                     "total": _of((int, float), fields.pop("total", None)),
                     "message": _of(str, fields.pop("message", None)),
                 }

@@ -6,6 +6,7 @@ import time
 
 LONGEST = 1_048_576 + 4_096  # bytes of a line: a result at its limit, and what stands around it
 A_SECOND = 50  # lines passed on
+ITEMS_A_SECOND = 1_000  # of those that move an item: each counts, none stands for the one before
 
 
 class Lines:
@@ -21,6 +22,7 @@ class Lines:
         self._late: str | None = None  # the last that came too fast: it may be the one that counts
         self._second = 0
         self._passed = 0
+        self._items = 0
 
     def add(self, data: bytes) -> list[str]:
         """What should be told now."""
@@ -75,12 +77,15 @@ class Lines:
         if len(line) > 65_536:
             self.ignore("of more than 65536 bytes")
             return None
-        return self._in_turn(text)
+        return self._in_turn(text, is_item="item" in said)
 
-    def _in_turn(self, text: str) -> str | None:
+    def _in_turn(self, text: str, is_item: bool) -> str | None:
         now = int(time.monotonic())
         if now != self._second:
-            self._second, self._passed = now, 0
+            self._second, self._passed, self._items = now, 0, 0
+        if is_item and self._items < ITEMS_A_SECOND:
+            self._items += 1
+            return text
         self._passed += 1
         if self._passed <= A_SECOND:
             self._late = None

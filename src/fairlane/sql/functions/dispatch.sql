@@ -166,8 +166,32 @@ begin
 end
 $$;
 
--- Takes away events, and what came of them and of schedules, past the longest retention of any plan, in
--- a bounded step. An event that waits for its dispatch stays. Says how many events went.
+-- The chores of the house, for whoever leads where no scheduler is at work. When they are done is said in
+-- one place, the schedules: what a person has paused there is not done here either.
+create or replace function fairlane.tidy()
+returns table (chore text, did jsonb)
+language plpgsql
+as $$
+#variable_conflict use_column
+begin
+  if exists (select from fairlane.scheduler where expires_at > fairlane.clock()) then
+    return;
+  end if;
+  for chore in
+    select t.chore
+      from fairlane.trigger t
+     where t.chore in ('partitions', 'retention', 'keys')
+       and t.is_enabled
+     order by array_position(array['partitions', 'retention', 'keys'], t.chore)
+  loop
+    did := fairlane.run_chore(chore);
+    return next;
+  end loop;
+end
+$$;
+
+-- Takes away events, and what came of them and of schedules, past the longest retention of any plan or
+-- queue, in a bounded step. An event that waits for its dispatch stays. Says how many events went.
 create or replace function fairlane.prune_events(most int default 50000)
 returns int
 language plpgsql
@@ -175,7 +199,7 @@ as $$
 #variable_conflict use_column
 declare
   v_oldest timestamptz := fairlane.clock()
-                          - make_interval(days => (select max(retention_days) from fairlane.plan));
+                          - make_interval(days => (select max(n) from unnest(fairlane.retentions()) n));
   v_events int;
 begin
   with gone as (

@@ -168,6 +168,7 @@ declare
   v_slots  bigint := fairlane.live_slots(waiting.queue);
   v_ahead  bigint;
   v_gate   record;
+  v_holder uuid;
   v_answer jsonb;
 begin
   select * into v_tenant from fairlane.tenant where id = waiting.tenant_id;
@@ -231,19 +232,27 @@ begin
         fairlane.in_tenths(extract(epoch from v_gate.opens_at - explain_queued.now)
                            + 60 * (v_ahead / v_gate.most)) end);
   end if;
+  if v_gate.scope = 'key' then
+    -- Whoever has it is one of the few that run; none, where it is just ending.
+    select j.id into v_holder
+      from fairlane.job j
+     where j.status = 'running'
+       and j.tenant_id = waiting.tenant_id
+       and j.concurrency_key = waiting.concurrency_key
+     limit 1;
+    if v_holder is not null then
+      v_answer := v_answer || jsonb_build_object(
+        'holder', v_holder,
+        'detail', format('key "%s": one job at a time, and job %s holds it', waiting.concurrency_key,
+                         v_holder));
+    end if;
+  end if;
   return v_answer || jsonb_build_object(
     'reason', case v_gate.scope
       when 'tenant'       then 'tenant_limit'
       when 'queue_tenant' then 'queue_limit'
       when 'key'          then 'key_limit'
       else                     'definition_limit' end,
-    'holder', case when v_gate.scope = 'key' then
-      (select j.id
-         from fairlane.job j
-        where j.status = 'running'
-          and j.tenant_id = waiting.tenant_id
-          and j.concurrency_key = waiting.concurrency_key
-        limit 1) end,
     'estimate_seconds', case when v_gate.most > 0 then
       fairlane.wait_estimate(waiting, least(v_slots, v_gate.most), v_ahead + 1) end);
 end

@@ -171,9 +171,9 @@ language plpgsql
 as $$
 begin
   insert into fairlane.attempt (job_id, attempt, tenant_id, worker_id, outcome, started_at,
-                                finished_at, error)
+                                finished_at, error, queue, definition_id, queued_at)
   values (held.id, held.attempt, held.tenant_id, held.worker_id, note_attempt.outcome, held.started_at,
-          note_attempt.now, note_attempt.error)
+          note_attempt.now, note_attempt.error, held.queue, held.definition_id, held.queued_at)
   on conflict do nothing;
 end
 $$;

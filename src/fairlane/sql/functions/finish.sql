@@ -84,13 +84,20 @@ begin
       (id, tenant_id, definition_id, queue, status, priority, payload, scheduled_for, created_at,
        queued_at, started_at, finished_at, attempt, forgiven, lost, max_attempts, worker_id,
        source, source_ref, dedupe_key, concurrency_key, correlation_id, inputs_hash, retry_of,
-       replays, created_by, phase, progress, errors, last_error, result, reused_from, trace)
+       replays, created_by, phase, progress, errors, last_error, result, reused_from, trace,
+       kept_days)
     select id, tenant_id, definition_id, queue, end_status, priority, payload, scheduled_for,
            created_at, queued_at, started_at, v_now, attempt, forgiven, lost, max_attempts,
            worker_id, source, source_ref, dedupe_key, concurrency_key, correlation_id,
            inputs_hash, retry_of, replays, created_by, phase, progress,
            coalesce(end_errors, errors), coalesce(end_error, last_error), end_result,
-           reused_from, trace
+           reused_from, trace,
+           -- fairlane.retention, written out: a call for each job would cost more than the look
+           coalesce((select q.retention_days from fairlane.queue q where q.name = gone.queue),
+                    (select p.retention_days
+                       from fairlane.tenant t
+                       join fairlane.plan p on p.name = t.plan
+                      where t.id = gone.tenant_id), 7)
       from gone
   ), by_lane as (
     select lane_id,

@@ -285,7 +285,8 @@ $$;
 
 -- Changes a queue, or adds one: slots, timeout_seconds, max_attempts, retry_delays,
 -- max_running_per_tenant, starts_per_minute_per_tenant, max_backlog_per_tenant, backlog_policy,
--- counts_against_plan, position. A limit that is null is none.
+-- counts_against_plan, position, retention_days. A limit that is null is none; without a retention of
+-- its own, each tenant's plan says how long a job is kept.
 create or replace function fairlane.set_queue(name text, changes jsonb)
 returns void
 language plpgsql
@@ -297,7 +298,7 @@ begin
   perform fairlane.check_names('queue', set_queue.changes, array[
     'slots', 'timeout_seconds', 'max_attempts', 'retry_delays', 'max_running_per_tenant',
     'starts_per_minute_per_tenant', 'max_backlog_per_tenant', 'backlog_policy',
-    'counts_against_plan', 'position']);
+    'counts_against_plan', 'position', 'retention_days']);
   begin
     insert into fairlane.queue (name) values (set_queue.name) on conflict do nothing;
     insert into fairlane.doorbell (queue) values (set_queue.name) on conflict do nothing;
@@ -311,6 +312,7 @@ begin
            max_backlog_per_tenant = v_queue.max_backlog_per_tenant,
            backlog_policy = v_queue.backlog_policy,
            counts_against_plan = v_queue.counts_against_plan, position = v_queue.position,
+           retention_days = v_queue.retention_days,
            updated_at = fairlane.clock()
      where name = set_queue.name;
   exception when check_violation or not_null_violation or invalid_text_representation

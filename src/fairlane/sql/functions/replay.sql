@@ -130,7 +130,8 @@ begin
      set status = settle_dead_letter.status,
          notes = coalesce(settle_dead_letter.notes, notes),
          settled_at = settle_dead_letter.now,
-         settled_by = fairlane.actor()
+         settled_by = fairlane.actor(),
+         kept_days = fairlane.retention(tenant_id, queue)
    where id = dead.id;
   -- Told to the share as arrivals are: who settles a dead letter waits for nobody. Any lane of the
   -- share will do.
@@ -157,7 +158,7 @@ declare
 begin
   select h.*, t.slug, d.key, d.version
     into v_old
-    from fairlane.history h
+    from fairlane.ended h
     join fairlane.tenant t on t.id = h.tenant_id
     join fairlane.definition d on d.id = h.definition_id
    where h.id = retry.job_id

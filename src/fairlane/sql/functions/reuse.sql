@@ -27,7 +27,7 @@ returns setof fairlane.history
 language sql stable
 as $$
   select *
-    from fairlane.history h
+    from fairlane.ended h
    where h.tenant_id = succeeded_with.tenant_id
      and h.inputs_hash = succeeded_with.inputs_hash
      and h.status = 'succeeded'

@@ -50,7 +50,8 @@ create table fairlane.queue (
                                            check (backlog_policy in ('warn', 'reject')),
   counts_against_plan          boolean     not null default true,
   paused_at                    timestamptz,
-  updated_at                   timestamptz not null default now()
+  updated_at                   timestamptz not null default now(),
+  retention_days               int         check (retention_days between 1 and 3650)  -- null: the plan's
 );
 
 insert into fairlane.plan (name, max_running, weight)

@@ -90,9 +90,11 @@ create table fairlane.dead_letter (
   last_error      jsonb,
   notes           text,
   settled_at      timestamptz,
-  settled_by      text
+  settled_by      text,
+  kept_days       int                                  -- after it was settled; fixed then
 );
 
 create index dead_letter_by_tenant on fairlane.dead_letter (tenant_id, id);
 create index dead_letter_pending   on fairlane.dead_letter (died_at) where status = 'pending';
+create index dead_letter_by_death  on fairlane.dead_letter (died_at);
 create index dead_letter_settled   on fairlane.dead_letter (settled_at) where status <> 'pending';

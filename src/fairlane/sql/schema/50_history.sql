@@ -1,4 +1,6 @@
--- Finished work, append-only, a partition a day; retention drops whole partitions.
+-- Finished work, append-only, a partition a day; retention drops whole partitions. Where plans and
+-- queues keep jobs for different times, a day has a partition for each of them
+-- (fairlane.make_partitions; docs/adr/0107-retention.md).
 
 create table fairlane.history (
   id              uuid        not null,
@@ -34,7 +36,8 @@ create table fairlane.history (
   errors          jsonb,
   last_error      jsonb,
   result          jsonb,
-  reused_from     uuid                                  -- whose result this is
+  reused_from     uuid,                                 -- whose result this is
+  kept_days       int         not null default 7        -- its retention, fixed when it finished
 ) partition by range (finished_at);
 
 create index history_by_id     on fairlane.history (id);
@@ -45,6 +48,11 @@ create index history_by_status on fairlane.history (status, id) where status <> 
 -- reuse: what has succeeded with these inputs
 create index history_by_inputs on fairlane.history (tenant_id, inputs_hash)
   where status = 'succeeded' and inputs_hash is not null;
+
+-- figures: what ended in some minutes; retention: what is kept for longer. Rows come in the order of
+-- time, so that a range of pages is a range of time, and a finish pays next to nothing.
+create index history_by_time on fairlane.history using brin (finished_at, kept_days)
+  with (pages_per_range = 32);
 
 -- A clock that jumped, or a leader that slept for a week, must not lose a finish.
 create table fairlane.history_default partition of fairlane.history default;
@@ -62,6 +70,9 @@ create table fairlane.attempt (
   started_at  timestamptz not null,
   finished_at timestamptz not null,
   error       jsonb,
+  queue         text,
+  definition_id uuid,
+  queued_at     timestamptz,
   primary key (job_id, attempt)
 );
 

@@ -10,4 +10,6 @@ select l.id, l.tenant_id, t.slug as tenant, d.key as definition_key, d.version, 
   from fairlane.dead_letter l
   join fairlane.tenant t on t.id = l.tenant_id
   join fairlane.definition d on d.id = l.definition_id
-  left join fairlane.worker w on w.id = l.worker_id;
+  left join fairlane.worker w on w.id = l.worker_id
+ where case when l.status = 'pending' or l.settled_at + l.kept_days * interval '24 hours'
+                                           > (select fairlane.clock()) then 1 end is not null;

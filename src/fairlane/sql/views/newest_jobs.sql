@@ -62,6 +62,8 @@ begin
         where v_dead
           and id < v_before
           and status <> 'retried'
+          and case when status = 'pending' or settled_at + kept_days * interval '24 hours'
+                                                > (select fairlane.clock()) then 1 end is not null
           and (v_tenant is null or tenant_id = v_tenant)
           and (newest_jobs.queue is null or queue = newest_jobs.queue)
           and (v_kinds is null or definition_id = any (v_kinds))
@@ -69,7 +71,7 @@ begin
         limit newest_jobs.most)
        union all
       (select id
-         from fairlane.history
+         from fairlane.ended
         where v_ended
           and id < v_before
           and (v_tenant is null or tenant_id = v_tenant)

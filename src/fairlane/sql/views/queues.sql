@@ -6,7 +6,7 @@ select q.name, q.position, q.slots, q.timeout_seconds, q.max_attempts, q.retry_d
        coalesce(c.queued, 0) as queued, coalesce(c.scheduled, 0) as scheduled,
        coalesce(c.running, 0) as running,
        coalesce(w.workers, 0) as workers, coalesce(w.slots, 0) as worker_slots,
-       q.paused_at, q.updated_at
+       q.paused_at, q.updated_at, q.retention_days
   from fairlane.queue q
   left join (
          select queue, sum(queued)::bigint as queued, sum(scheduled)::bigint as scheduled,

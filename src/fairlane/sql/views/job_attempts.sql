@@ -13,7 +13,7 @@ select a.job_id, a.attempt, a.tenant_id, w.name as worker, a.outcome, a.started_
      union all
     select h.id, h.attempt, h.tenant_id, h.worker_id, h.status, h.started_at, h.finished_at,
            case when h.status in ('failed', 'canceled') then h.last_error end
-      from fairlane.history h
+      from fairlane.ended h
      where h.worker_id is not null
        and not exists (select from fairlane.attempt r
                         where r.job_id = h.id and r.attempt = h.attempt)

@@ -1,0 +1,78 @@
+"""Watches over the installation: evaluates alerts, and holds the product to its own promises."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+import asyncpg
+
+from fairlane.core.calls import Call
+from fairlane.core.connect import Connection, Record, send
+from fairlane.errors import FairlaneError
+from fairlane.worker.patience import Patience
+
+log = logging.getLogger("fairlane.alerts")
+
+EVERY = 5.0  # seconds between two looks, of however many processes
+LOOK_AGAIN = 1.0  # at whether this process leads
+LONGEST = 2.0  # seconds: a look that takes longer is canceled, what is watched comes first
+
+ALERTS = Call("select * from fairlane.evaluate_alerts()")
+PROMISES = Call("select name, seen::text from fairlane.check_promises()")
+
+_LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "critical": logging.ERROR}
+
+Acquire = Callable[[], AbstractAsyncContextManager[Any]]
+
+
+class Watcher:
+    """Looks while its process leads. The database sees to it that nothing is told twice."""
+
+    def __init__(self, acquire: Acquire, leads: Callable[[], bool]) -> None:
+        self._acquire = acquire
+        self._leads = leads
+        self._looked = time.monotonic()  # who starts has other things to do first
+
+    async def run(self) -> None:
+        patience = Patience()
+        while True:
+            try:
+                if self._leads() and time.monotonic() - self._looked >= EVERY:
+                    self._looked = time.monotonic()
+                    await self.tick()
+                patience.reset()
+            except patience.passing as error:
+                log.info("not watching, the database is away: %s", error)
+                await patience.wait()
+            except Exception:
+                # Whatever is wrong with the watch, the jobs that run have nothing to do with it.
+                log.exception("watching failed; it goes on")
+            await asyncio.sleep(LOOK_AGAIN)
+
+    async def tick(self) -> None:
+        """One look at everything. That one half fails keeps nobody from the other."""
+        async with self._acquire() as connection:
+            broken = await self._look(connection, "the self-audit", PROMISES)
+            news = await self._look(connection, "evaluating alerts", ALERTS)
+        for row in broken:
+            log.error("promise %s is broken: %s; see: fairlane doctor", row["name"], row["seen"])
+        for row in news:
+            level = logging.INFO if row["event"] == "resolved" else _LEVELS[row["severity"]]
+            event = row["event"].replace("_", " ")
+            log.log(level, "alert %s, %s: %s", row["rule"], event, row["summary"])
+
+    async def _look(self, connection: Connection, what: str, call: Call) -> list[Record]:
+        try:
+            # Not by statement_timeout, which would take two more statements a look.
+            async with asyncio.timeout(LONGEST):
+                return await send(connection, call)
+        except TimeoutError:
+            log.warning("%s took more than %g s; see: fairlane doctor", what, LONGEST)
+        except Patience.passing:
+            raise
+        except (asyncpg.PostgresError, FairlaneError) as error:
+            log.error("%s failed: %s; see: fairlane doctor", what, error)
+        return []
