@@ -1,5 +1,6 @@
 """Every page for every role, in both themes: it answers, it is accessible, nothing is wrong."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -14,11 +15,20 @@ from web.stage import ROLES, Stage
 
 GETS = [page for page in PAGES if page.method == "GET" and page.needs and page.name != "events"]
 LOOKED_AT = ("/t/acme", "/account", "/t/acme/jobs?state=nonsense&since=soon")
+# What the paths of single things name, where the stage has no better one.
+HOLES = {
+    "queue": "default",
+    "rule": "queue_backlog",
+    "slug": "globex",
+    "plan": "pro",
+    "format": "csv",
+}
 AXE = Axe()
 
 
 def path_of(page: Page, stage: Stage, tenant: str = "acme") -> str:
-    return page.path.replace("{tenant}", tenant).replace("{job}", str(stage.jobs["running"]))
+    holes = {"tenant": tenant, "job": str(stage.jobs["running"]), **HOLES, **stage.names}
+    return re.sub(r"{(\w+)}", lambda hole: holes[hole[1]], page.path)
 
 
 @contextmanager

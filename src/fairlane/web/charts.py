@@ -116,6 +116,16 @@ def bars(
     ).format(max(len(rows), 1) * 27, label, Markup("").join(drawn), note, table)
 
 
+def bar(value: float, tick: float, colour: str, label: str) -> Markup:
+    """One bar with its tick, for a cell of a table: 0..1 of its width."""
+    return Markup(
+        '<svg class="bars one" viewBox="0 0 240 15" role="img" aria-label="{}">'
+        '<rect class="track" x="0" y="2" width="240" height="11" rx="5.5"/>'
+        '<rect class="bar c-{}" x="0" y="2" width="{:.1f}" height="11" rx="5.5"/>'
+        '<rect class="tick" x="{:.1f}" y="0" width="2" height="15"/></svg>'
+    ).format(label, colour, 240 * min(max(value, 0), 1), min(238 * min(max(tick, 0), 1), 238))
+
+
 def strip(states: Sequence[tuple[str, str]], label: str) -> Markup:
     """The last runs as squares, oldest first: (state, what to say of it)."""
     squares = Markup("").join(

@@ -22,7 +22,7 @@ SAID = {
     "string_too_short": "must not be empty",
     "string_type": "must not be empty",
     "string_too_long": "must have at most {max_length} characters",
-    "string_pattern_mismatch": "must be made of a-z, 0-9, - and _, and begin with a letter or digit",
+    "string_pattern_mismatch": "must be of a-z, 0-9, - and _, from a letter or digit on",
     "literal_error": "must be {expected}",
     "too_long": "must have at most {max_length} parts",
     "too_short": "must name at least one",

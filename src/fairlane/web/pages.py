@@ -10,6 +10,16 @@ from fairlane.access.principal import Principal
 from fairlane.access.roles import Permission, Role
 from fairlane.web import live, signin
 from fairlane.web.views import account, coming, home, job, jobs, operating, overview, palette
+from fairlane.web.views.ops import (
+    alerts,
+    audit,
+    definitions,
+    fairness,
+    plans,
+    queues,
+    tenants,
+    workers,
+)
 from fairlane.web.visit import Visit
 
 View = Callable[[Visit], Awaitable[Response]]
@@ -84,13 +94,54 @@ PAGES: tuple[Page, ...] = (
     Page("audit", "/t/{tenant}/audit", coming.show, ADMINISTER, "Audit log", "Workspace"),
     # The operator's
     Page("ops", "/ops", operating.show, OPERATE, "Overview", "Operate", "o"),
-    Page("ops_jobs", "/ops/jobs", coming.show, OPERATE, "Jobs", "Operate", "j"),
-    Page("queues", "/ops/queues", coming.show, OPERATE, "Queues", "Operate", "q"),
-    Page("fairness", "/ops/fairness", coming.show, OPERATE, "Fairness", "Operate", "f"),
-    Page("workers", "/ops/workers", coming.show, OPERATE, "Workers", "Operate", "w"),
-    Page("alerts", "/ops/alerts", coming.show, OPERATE, "Alerts", "Operate", "a"),
-    Page("tenants", "/ops/tenants", coming.show, OPERATE, "Tenants", "Manage"),
-    Page("plans", "/ops/plans", coming.show, OPERATE, "Plans", "Manage"),
-    Page("definitions", "/ops/definitions", coming.show, OPERATE, "Job definitions", "Manage"),
-    Page("ops_audit", "/ops/audit", coming.show, OPERATE, "Audit log", "Manage"),
+    Page("ops_jobs", "/ops/jobs", jobs.show, OPERATE, "Jobs", "Operate", "j"),
+    _post("ops_jobs_act", "/ops/jobs", jobs.act, OPERATE, "ops_jobs"),
+    Page("queues", "/ops/queues", queues.show, OPERATE, "Queues", "Operate", "q"),
+    _post("queue_create", "/ops/queues", queues.create, OPERATE, "queues"),
+    Page("queue", "/ops/queues/{queue}", queues.one, OPERATE, "Queue", under="queues"),
+    _post("queue_save", "/ops/queues/{queue}", queues.save, OPERATE, "queues"),
+    _post("queue_pause", "/ops/queues/{queue}/pause", queues.pause, OPERATE, "queues"),
+    _post("queue_resume", "/ops/queues/{queue}/resume", queues.resume, OPERATE, "queues"),
+    Page("fairness", "/ops/fairness", fairness.show, OPERATE, "Fairness", "Operate", "f"),
+    _post("fairness_weigh", "/ops/fairness", fairness.weigh, OPERATE, "fairness"),
+    Page("workers", "/ops/workers", workers.show, OPERATE, "Workers", "Operate", "w"),
+    Page("worker", "/ops/workers/{worker}", workers.one, OPERATE, "Worker", under="workers"),
+    Page("alerts", "/ops/alerts", alerts.show, OPERATE, "Alerts", "Operate", "a"),
+    Page(
+        *("alert_silence", "/ops/alerts/silence", alerts.silence_form, OPERATE),
+        title="Silence alerts",
+        under="alerts",
+    ),
+    _post("alert_silence_save", "/ops/alerts/silence", alerts.silence, OPERATE, "alerts"),
+    _post("silence_end", "/ops/alerts/silences/{silence}", alerts.end_silence, OPERATE, "alerts"),
+    Page("alert_rule", "/ops/alerts/rules/{rule}", alerts.rule, OPERATE, "Rule", under="alerts"),
+    _post("alert_rule_save", "/ops/alerts/rules/{rule}", alerts.save_rule, OPERATE, "alerts"),
+    _post("alert_test", "/ops/alerts/rules/{rule}/test", alerts.test_rule, OPERATE, "alerts"),
+    _post("alert_ack", "/ops/alerts/{alert}/ack", alerts.acknowledge, OPERATE, "alerts"),
+    Page("tenants", "/ops/tenants", tenants.show, OPERATE, "Tenants", "Manage"),
+    _post("tenant_create", "/ops/tenants", tenants.create, OPERATE, "tenants"),
+    Page("tenant", "/ops/tenants/{slug}", tenants.one, OPERATE, "Tenant", under="tenants"),
+    _post("tenant_save", "/ops/tenants/{slug}", tenants.save, OPERATE, "tenants"),
+    _post("tenant_pause", "/ops/tenants/{slug}/pause", tenants.pause, OPERATE, "tenants"),
+    _post("tenant_resume", "/ops/tenants/{slug}/resume", tenants.resume, OPERATE, "tenants"),
+    Page("plans", "/ops/plans", plans.show, OPERATE, "Plans", "Manage"),
+    _post("plan_create", "/ops/plans", plans.create, OPERATE, "plans"),
+    Page("plan", "/ops/plans/{plan}", plans.one, OPERATE, "Plan", under="plans"),
+    _post("plan_save", "/ops/plans/{plan}", plans.save, OPERATE, "plans"),
+    Page("definitions", "/ops/definitions", definitions.show, OPERATE, "Job definitions", "Manage"),
+    Page(
+        *("definition", "/ops/definitions/{definition}", definitions.one, OPERATE),
+        title="Job definition",
+        under="definitions",
+    ),
+    _post(
+        *("definition_pause", "/ops/definitions/{definition}/pause", definitions.pause, OPERATE),
+        under="definitions",
+    ),
+    _post(
+        *("definition_resume", "/ops/definitions/{definition}/resume", definitions.resume, OPERATE),
+        under="definitions",
+    ),
+    Page("ops_audit", "/ops/audit", audit.show, OPERATE, "Audit log", "Manage"),
+    Page("ops_audit_file", "/ops/audit/as/{format}", audit.export, OPERATE, under="ops_audit"),
 )

@@ -41,6 +41,7 @@ class Templates:
             "duration": words.duration,
             "short": words.short,
             "pretty": pretty,
+            "tojson_plain": ours.dumps,
         }
 
     def has(self, name: str) -> bool:

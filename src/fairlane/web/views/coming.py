@@ -12,15 +12,6 @@ COMMANDS = {
     "members": "fairlane tokens list",
     "keys": "fairlane tokens list",
     "audit": "GET /api/v1/admin/audit",
-    "ops_jobs": "fairlane jobs list",
-    "queues": "fairlane queues list",
-    "fairness": "GET /api/v1/admin/fairness",
-    "workers": "fairlane workers list",
-    "alerts": "fairlane doctor",
-    "tenants": "fairlane tenants list",
-    "plans": "fairlane plans list",
-    "definitions": "fairlane definitions list",
-    "ops_audit": "GET /api/v1/admin/audit",
 }
 
 
