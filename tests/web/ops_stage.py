@@ -26,7 +26,8 @@ select at, t.id, greatest(0, 20 + 15 * sin(n / 20.0 + w.part))::bigint, w.part::
   from generate_series(0, 240) n
  cross join lateral (select date_bin('15 seconds', fairlane.clock(), '2000-01-01')
                             - n * interval '15 seconds') s (at)
-  join (values ('acme', 31), ('globex', 46), ('initech', 14), ('umbrella', 2)) w (slug, part) on true
+  join (values ('acme', 31), ('globex', 46), ('initech', 14), ('umbrella', 2)) w (slug, part)
+    on true
   join fairlane.tenant t on t.slug = w.slug
 """
 TALLIES = """

@@ -78,7 +78,8 @@ export function f(text) {
 }
 """
     assert stripped(written) == (
-        'export function f(text) {\nconst url = "https://x/*y*/";   return `\n  // kept ${text}`;\n}\n'
+        "export function f(text) {\n"
+        'const url = "https://x/*y*/";   return `\n  // kept ${text}`;\n}\n'
     )
 
 

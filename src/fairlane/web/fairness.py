@@ -130,8 +130,9 @@ class Share:
 
     @property
     def is_noisy(self) -> bool:
-        in_flight = self.running >= FLIGHT and self.flight > self.entitled + TENTH
-        return in_flight or (self.entitled > 0 and self.has > self.entitled + TENTH)
+        """Of those with work: who has none any more disturbs nobody."""
+        by_flight = self.running >= FLIGHT and self.flight > self.entitled + TENTH
+        return by_flight or (self.entitled > 0 and self.has > self.entitled + TENTH)
 
     @property
     def is_starved(self) -> bool:

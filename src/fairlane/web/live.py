@@ -1,9 +1,9 @@
 """`/events?topics=…`: tells a browser which regions of its pages are no longer true.
 
-Topics are `jobs:TENANT`, `job:ID:TENANT` and, for operators, `ops`, `workers`, `alerts` and
-`fairness`. A stream says `dirty` with the topics that changed, at most once in 250 ms, and `bye` when
-the session has ended. It carries nothing else: what a page shows is fetched by the page, by the same
-rules as the page itself.
+Topics are `jobs:TENANT`, `job:ID:TENANT` and, for operators, `ops`, `work`, `workers`, `alerts`
+and `fairness`. A stream says `dirty` with the topics that changed, at most once in 250 ms, and
+`bye` when the session has ended. It carries nothing else: what a page shows is fetched by the page,
+by the same rules as the page itself.
 """
 
 import asyncio

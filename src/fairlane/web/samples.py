@@ -18,6 +18,7 @@ RANGES = {
     "7d": ("Last 7 days", timedelta(days=7)),
 }
 BEAT = 15  # seconds between two samples
+LATE = 2  # steps that a sample may be
 QUEUES = 6  # that have a colour of their own
 COLOURS = ("q1", "q2", "q3", "q4", "q5", "q6")
 
@@ -68,8 +69,17 @@ class Steps:
         return not self.rows
 
     def values(self, name: str, missing: float = 0.0) -> list[float]:
-        """`missing` where nothing was sampled, or nothing happened."""
-        found = [self.rows[at][name] if at in self.rows else None for at in range(self.count)]
+        """`missing` where nothing was sampled, or nothing happened. The sample of this moment may
+        be on its way: until then the last one stands for it."""
+        if self.is_empty:
+            return [missing] * self.count
+        last = max(self.rows)
+        found = [
+            self.rows[last if last < at <= last + LATE else at][name]
+            if at in self.rows or last < at <= last + LATE
+            else None
+            for at in range(self.count)
+        ]
         return [missing if value is None else round(float(value), 3) for value in found]
 
     def at(self, moment: datetime) -> int:

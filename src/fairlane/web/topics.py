@@ -63,6 +63,18 @@ select 'ops' as key,
            where state <> 'resolved'),
          (select max(taken_at) from fairlane.sample)) as print
 """
+# Everybody's jobs; what runs at once is bounded by the workers' slots.
+OF_WORK = """
+select 'work' as key,
+       concat_ws(' ',
+         (select concat_ws('/', sum(queued), sum(scheduled), sum(running))
+            from fairlane.lane_counts),
+         (select id from fairlane.job order by id desc limit 1),
+         (select id from fairlane.history order by id desc limit 1),
+         (select md5(string_agg(concat_ws('/', id, attempt, phase, progress::text), ','
+                                order by id))
+            from fairlane.job where status = 'running')) as print
+"""
 # Workers tell that they live a few times a minute each; whoever looks at them looks at that.
 OF_WORKERS = """
 select 'workers' as key,
@@ -106,11 +118,12 @@ class Looks:
     """The fingerprints of the last look. A page that needs another topic adds a probe here."""
 
     OF_TENANT: ClassVar = frozenset({"jobs"})
-    OF_OPERATORS: ClassVar = frozenset({"ops", "workers", "alerts", "fairness"})
+    OF_OPERATORS: ClassVar = frozenset({"ops", "work", "workers", "alerts", "fairness"})
     PROBES: ClassVar[dict[str, Probe]] = {
         "jobs": Probe(OF_JOBS, lambda topic: topic.split(":")[1]),
         "job": Probe(OF_ONE_JOB, lambda topic: topic.split(":")[1]),
         "ops": Probe(OF_OPS, lambda topic: topic, every=1.0),
+        "work": Probe(OF_WORK, lambda topic: topic, every=1.0),
         "workers": Probe(OF_WORKERS, lambda topic: topic, every=1.0),
         "alerts": Probe(OF_ALERTS, lambda topic: topic, every=1.0),
         "fairness": Probe(OF_FAIRNESS, lambda topic: topic, every=2.0),

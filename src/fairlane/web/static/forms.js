@@ -24,7 +24,8 @@ document.addEventListener("submit", async (event) => {
   const fields = new FormData(form, button);
   button?.setAttribute("aria-busy", "true");
   try {
-    const answer = await fetch(button?.formAction || form.action, { method: "POST", body: new URLSearchParams(/** @type {any} */ (fields)), headers: { "X-Quiet": "1" } });
+    // By attribute: the property of a button without one is the page, and a field may be named "action".
+    const answer = await fetch(button?.getAttribute("formaction") ?? form.getAttribute("action") ?? "", { method: "POST", body: new URLSearchParams(/** @type {any} */ (fields)), headers: { "X-Quiet": "1" } });
     if (answer.status === 401) return location.reload();
     const { said, to } = await answer.json();
     if (answer.ok && to && new URL(to, location.href).pathname !== location.pathname) return location.assign(to);
