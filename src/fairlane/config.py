@@ -27,6 +27,11 @@ class Settings:
     lease_seconds: float = 15
     poll_seconds: float = 1
     grace_seconds: float = 30
+    # A port for the metrics of a worker or scheduler: none until it is named. See docs/metrics.md.
+    metrics_port: int | None = None
+    metrics_host: str = "127.0.0.1"
+    metrics_token: str | None = field(default=None, repr=False)
+    metrics_tenants: int = 20
     # Sign-in by OpenID Connect: off until an issuer is named. See docs/access.md.
     oidc_issuer: str | None = None
     oidc_audience: str | None = None
@@ -228,6 +233,14 @@ _SETTINGS = {
     ),
     "grace_seconds": _Setting(
         _number(float, "a number of seconds from 0 to 3600", 0, 3600), ("FAIRLANE_GRACE_SECONDS",)
+    ),
+    "metrics_port": _Setting(
+        _number(int, "a port from 0 to 65535", 0, 65535), ("FAIRLANE_METRICS_PORT",)
+    ),
+    "metrics_host": _Setting(_text, ("FAIRLANE_METRICS_HOST",)),
+    "metrics_token": _Setting(_text, ("FAIRLANE_METRICS_TOKEN",)),
+    "metrics_tenants": _Setting(
+        _number(int, "a number of tenants from 0 to 1000", 0, 1000), ("FAIRLANE_METRICS_TENANTS",)
     ),
     "oidc_issuer": _Setting(_web_url, ("FAIRLANE_OIDC_ISSUER",)),
     "oidc_audience": _Setting(_text, ("FAIRLANE_OIDC_AUDIENCE",)),

@@ -2,7 +2,6 @@
 
 import os
 import re
-import secrets
 import threading
 import time
 from uuid import UUID
@@ -19,6 +18,9 @@ HEX = re.compile(r"[0-9a-f]{8}(-?)[0-9a-f]{4}\1[0-9a-f]{4}\1[0-9a-f]{4}\1[0-9a-f
 
 _lock = threading.Lock()
 _last = 0
+# A call to the system for each id would cost more than the id.
+_random = b""
+_used = 0
 
 
 class IdInvalid(FairlaneError):
@@ -27,25 +29,30 @@ class IdInvalid(FairlaneError):
 
 def uuid7() -> UUID:
     """A new id. Those of one process sort in the order they were made."""
-    global _last
+    global _last, _random, _used
     micros = time.time_ns() // 1000
     with _lock:
         # 48 bits of milliseconds and 12 of their fraction; two calls in one step take the next.
         stamp = max((micros // 1000 << 12) | (micros % 1000 * 4096 // 1000), _last + 1)
         _last = stamp
+        if _used == len(_random):
+            _random, _used = os.urandom(4096), 0
+        drawn = _random[_used : _used + 8]
+        _used += 8
     high = (stamp >> 12 << 16) | 0x7000 | (stamp & 0xFFF)
-    low = (0b10 << 62) | secrets.randbits(62)
+    low = (0b10 << 62) | (int.from_bytes(drawn) & 0x3FFF_FFFF_FFFF_FFFF)
     return UUID(int=(high << 64) | low)
 
 
-def _renew_lock() -> None:
-    global _lock
+def _renew() -> None:
+    global _lock, _random, _used
     _lock = threading.Lock()
+    _random, _used = b"", 0  # a child must not draw what its parent draws
 
 
 # Another thread may have held the lock at the moment of the fork, and is not there to let go.
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_lock)
+    os.register_at_fork(after_in_child=_renew)
 
 
 def short_id(job_id: UUID) -> str:

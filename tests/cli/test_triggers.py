@@ -167,3 +167,24 @@ def test_an_event_is_emitted_listed_and_shown(fairlane: Call, acme: str) -> None
     assert fairlane("events", "show", "none", "--tenant", "acme").status == 1
     assert fairlane("events", "emit", "a b", "--tenant", "acme").status == 1
     assert fairlane("events", "list", "--cursor", "x").status == 2
+
+
+def test_an_event_is_sent_again_and_a_trigger_is_tested(fairlane: Call, acme: str) -> None:
+    words = ("--tenant", "acme", "--event", "told", "--definition", "a.task")
+    made = fairlane("triggers", "create", *words, "--filter", '{"n": 1}', "--json").json
+    fairlane("events", "emit", "told", "--tenant", "acme", "--id", "one", "--data", '{"n": 1}')
+    fairlane("events", "emit", "told", "--tenant", "acme", "--id", "two", "--data", '{"n": 2}')
+    tried = fairlane("triggers", "test", made["id"], "--json").json
+    assert [(each["event_id"], each["matches"]) for each in tried["items"]] == [
+        ("two", False),
+        ("one", True),
+    ]
+    assert "n is 2, which does not fit eq 1" in fairlane("triggers", "test", made["id"]).out
+
+    resend = ("events", "resend", "one", "--tenant", "acme", "--id", "again")
+    assert fairlane(*resend).out.strip() == "again"
+    assert fairlane(*resend, "--json").json["resend_of"] == "one"
+    assert "again" in fairlane("events", "show", "one", "--tenant", "acme").out
+    answer = fairlane("events", "resend", "no-such", "--tenant", "acme")
+    assert (answer.status, answer.err.count("\n")) == (1, 1)
+    assert 'has no event "no-such"' in answer.err

@@ -45,9 +45,10 @@ class Stage:
         while True:
             [row] = await self.core.send(calls.schedule(self.scheduler.id, 1))
             assert row["leads"]
-            if not (row["due"] or row["events"]):
+            if row["due"] or row["events"]:
+                await self.scheduler.tick(self.core.conn)
+            elif not await self.scheduler.house.tick(self.core.conn):
                 return
-            await self.scheduler.tick(self.core.conn)
 
     async def jobs(self, **wanted: Any) -> list[dict[str, Any]]:
         rows = await self.core.fetch("select * from fairlane.jobs order by id")

@@ -35,6 +35,7 @@ async def test_an_event_of_the_same_id_is_one_event(stage: Stage) -> None:
     assert not first["duplicate"]
     assert again["duplicate"]
     assert third["duplicate"]
+    assert third["emitted_at"] == first["emitted_at"], "the answer tells of the event that is there"
     assert len(await stage.jobs()) == 1
     assert await stage.core.one("select count(*) from fairlane.event") == 1
 

@@ -291,7 +291,7 @@ async def test_what_is_past_its_retention_goes_and_what_waits_stays(
         "update fairlane.event set emitted_at = emitted_at - interval '30 days' where id = $1",
         waiting["id"],
     )
-    assert await stage.core.one("select fairlane.prune_events()") == 1
+    assert await stage.core.one("select events from fairlane.prune_events()") == 1
     for table in ("delivery", "firing", "recent"):
         assert await stage.core.one(f"select count(*) from fairlane.{table}") == 0, table
     assert [row["id"] for row in await stage.core.fetch("select id from fairlane.event")] == [

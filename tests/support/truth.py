@@ -80,12 +80,14 @@ QUESTIONS = {
       ), told as (
         select s.id, s.started, s.succeeded, s.succeeded_with_errors, s.failed, s.canceled,
                coalesce(c.live, 0) as live,
-               s.dead_letter - s.replayed - s.resolved - s.ignored - coalesce(c.settled, 0) as pending,
+               s.dead_letter - s.replayed - s.resolved - s.ignored
+                 - coalesce(c.settled, 0) as pending,
                coalesce(c.live, 0) + s.succeeded + s.succeeded_with_errors + s.failed + s.canceled
                  + s.dead_letter - s.replayed - coalesce(c.replayed, 0) as enqueued
           from fairlane.share s
           left join (
-                 select share_id, sum(live) as live, sum(settled) as settled, sum(replayed) as replayed
+                 select share_id, sum(live) as live, sum(settled) as settled,
+                        sum(replayed) as replayed
                    from (select share_id, queued + scheduled + running as live, 0 as settled,
                                 0 as replayed
                            from fairlane.lane

@@ -54,7 +54,7 @@ def test_a_clock_that_is_set_back_does_not_turn_the_order(monkeypatch: pytest.Mo
 
 def test_a_fork_in_the_middle_of_making_one_does_not_block_the_child() -> None:
     with ids._lock:
-        ids._renew_lock()
+        ids._renew()
         maker = threading.Thread(target=uuid7, daemon=True)
         maker.start()
         maker.join(5)

@@ -128,7 +128,7 @@ def test_filters_compare(said: dict[str, Any], fits_it: bool) -> None:
 
 
 def test_names_and_their_patterns() -> None:
-    assert patterns_of("a.b.c") == ["a.b.c", "a.b.*", "a.*", "*"]
+    assert patterns_of("a.b.c") == ("a.b.c", "a.b.*", "a.*", "*")
     for good in ("a", "a.b", "a.*", "*", "A_1:x-y.z"):
         assert is_pattern(good), good
     for bad in ("", ".", "a.", ".a", "a.*.b", "*.a", "a*", "a b", "a..b", "ä", "a" * 201):

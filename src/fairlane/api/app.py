@@ -19,6 +19,7 @@ from fairlane.api import (
     items,
     jobs,
     me,
+    metrics,
     operations,
     streams,
     triggers,
@@ -35,6 +36,7 @@ from fairlane.config import Settings
 
 # In the order that they are tried: what is called most comes first.
 RESOURCES: tuple[APIRouter, ...] = (
+    triggers.first,  # a job's id might be "triggers"
     jobs.hot,
     jobs.router,
     jobs.batches,
@@ -87,6 +89,7 @@ def asgi(
     app.add_middleware(Correlated)
     app.router.routes.extend(_calls())
     app.include_router(health.router)
+    app.include_router(metrics.router)
     app.add_exception_handler(HTTPException, _told)
     app.add_exception_handler(Exception, _told)
     app.openapi = lambda: _document(app)  # type: ignore[method-assign]

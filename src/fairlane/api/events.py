@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query
+from fastapi import APIRouter, Body, Depends, Path, Query
 from starlette.responses import Response
 
 from fairlane.api.answers import answer, page_of
@@ -11,7 +11,7 @@ from fairlane.api.paging import Page, page
 from fairlane.api.permits import MayRead, MayWrite
 from fairlane.api.problems import not_there
 from fairlane.api.route import PREFIX, Route
-from fairlane.api.trigger_models import EmittedOut, EventIn, EventList, EventOut
+from fairlane.api.trigger_models import EmittedOut, EventIn, EventList, EventOut, ResendIn
 from fairlane.core import calls
 from fairlane.core.connect import send
 from fairlane.scheduler import asking
@@ -71,3 +71,35 @@ async def show_event(event_id: EventId, who: MayRead, here: Here) -> Response:
     if found is None:
         raise not_there("event")
     return answer(found)
+
+
+@router.post(
+    "/{event_id}/resend",
+    status_code=202,
+    response_model=EmittedOut,
+    responses={200: {"model": EmittedOut, "description": "It was resent by this id before."}},
+    summary="Send an event again",
+)
+async def resend(
+    event_id: EventId, who: MayWrite, here: Here, body: Annotated[ResendIn | None, Body()] = None
+) -> Response:
+    """As an event of its own, with `resend_of`; the triggers as they are now take it, all of them
+    or those that are named. Give an `id` and the same call twice is one resend."""
+    said = body or ResendIn(id=None, trigger_ids=None)
+    assert who.tenant is not None
+    assert who.tenant_id is not None
+    call = calls.resend(
+        who.tenant,
+        event_id,
+        said.id,
+        triggers=said.trigger_ids,
+        failed=said.failed,
+        emitted_by=who.subject,
+    )
+    async with here.database.acting(who) as connection:
+        if await asking.event(connection, who.tenant_id, event_id) is None:
+            raise not_there("event")
+        [row] = await send(connection, call)
+        found = await asking.event(connection, who.tenant_id, row["id"])
+    assert found is not None
+    return answer({**found, "duplicate": row["duplicate"]}, 200 if row["duplicate"] else 202)

@@ -19,6 +19,7 @@ from fairlane.api.readiness import PATIENCE, Readiness
 from fairlane.config import Settings
 from fairlane.core import connect, migrate
 from fairlane.database import database
+from fairlane.metrics.installation import Installation
 
 if TYPE_CHECKING:
     import asyncpg
@@ -51,6 +52,10 @@ class Service:
                 self._url = found
         return self._url
 
+    @property
+    def is_open(self) -> bool:
+        return self._is_open
+
     async def ready(self) -> None:
         if not self._is_open:
             async with self._opening:
@@ -75,6 +80,7 @@ class Service:
         self.claimer = Claimer(self.database, self.crew, self.doorbell, self.stopping)
         self.hub = Hub(self.database, self.limits)
         self.door.on_revoked(self.hub.revoked)
+        self.installation = Installation(self.database, self.settings.metrics_tenants)
         self._is_open = True
         # asyncio.run and its like close the generators that a loop leaves behind, and so a service
         # that nobody closes: a mounted application's lifespan is run by nobody.

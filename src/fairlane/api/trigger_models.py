@@ -1,7 +1,7 @@
 """What the calls of triggers and events take and answer."""
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -93,6 +93,39 @@ class DeliveryList(Out):
     next_cursor: str | None
 
 
+class TriedOut(Out):
+    event_id: str
+    event_name: str
+    emitted_at: datetime
+    matches: bool
+    reason: str | None = Field(description="Why it does not match.")
+    payload: Document | None = Field(description="What would come of it, secrets hidden.")
+    error: Document | None = Field(description="Why it matches and still makes no job.")
+
+
+class TrialOut(Out):
+    events: int = Field(description="How many it was tested against.")
+    matching: int
+    failing: int = Field(description="How many match and still make no job.")
+    items: list[TriedOut] = Field(description="Newest first.")
+
+
+class ResendIn(In):
+    id: str | None = Field(
+        None,
+        min_length=1,
+        max_length=200,
+        pattern=PLAIN,
+        description="The new event's. The same again is one resend.",
+    )
+    trigger_ids: list[Annotated[UUID, Field(strict=False)]] | None = Field(
+        None, max_length=100, description="To these alone; to all that take it if not given."
+    )
+    failed: bool = Field(
+        default=False, description="Only to triggers that could make nothing of it."
+    )
+
+
 class EventIn(In):
     model_config = ConfigDict(
         strict=True,
@@ -122,7 +155,9 @@ class EventRow(Out):
     correlation_id: str | None
     emitted_by: str | None
     emitted_at: datetime
-    status: Literal["pending", "dispatched"]
+    resend_of: str | None = Field(description="The event that it is once more.")
+    error: Document | None = Field(description="Why nothing could come of it.")
+    status: Literal["pending", "dispatched", "failed"]
 
 
 class EventDelivery(CameOut):
@@ -130,8 +165,14 @@ class EventDelivery(CameOut):
     trigger_label: str | None
 
 
+class ResentOut(Out):
+    id: str
+    at: datetime
+
+
 class EventOut(EventRow):
     deliveries: list[EventDelivery]
+    resends: list[ResentOut] = Field(description="The last times that it was sent again.")
 
 
 class EmittedOut(EventOut):

@@ -1,6 +1,8 @@
 """/triggers: a tenant's rules that make jobs, on events and by the clock."""
 
-from datetime import datetime
+import dataclasses
+import re
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -23,6 +25,7 @@ from fairlane.api.trigger_models import (
     DeliveryList,
     FireIn,
     PreviewOut,
+    TrialOut,
     TriggerFields,
     TriggerList,
     TriggerOut,
@@ -31,14 +34,19 @@ from fairlane.core import calls
 from fairlane.core.connect import Connection, send
 from fairlane.errors import Fault, TriggerInvalid, TriggerNotFound
 from fairlane.ids import parse_id
-from fairlane.scheduler import asking, store
+from fairlane.scheduler import asking, store, trial
 from fairlane.scheduler.trigger import Trigger
 
 router = APIRouter(prefix=f"{PREFIX}/triggers", tags=["triggers"], route_class=Route)
 
 Paged = Annotated[Page, Depends(page)]
 Text = Annotated[str, Query(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
+Latest = Annotated[int, Query(ge=1, le=trial.MOST, description="How many events.")]
 MANY = 1000
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+# A time to which datetime can count, the kind, and which one.
+CURSOR = re.compile(r"[0-9]{1,17}\.[12]\.[0-9]{1,18}", re.ASCII)
 
 
 async def _trigger_id(
@@ -171,22 +179,72 @@ async def preview(
 )
 async def deliveries(trigger_id: TriggerId, who: MayRead, here: Here, part: Paged) -> Response:
     """Of each event that it matched and each time that it had, newest first."""
-    before = before_of(part)
+    before = place_of(part)
     async with here.database.acting(who, within=here.limits.read_seconds) as connection:
         trigger = await the_trigger(connection, who, trigger_id)
         found = await asking.deliveries(connection, trigger, before, part.rows)
     shown = found[part.offset : part.offset + part.limit]
     more = len(found) == part.rows
-    return page_of(shown, shown[-1]["at"].isoformat() if more else None)
+    return page_of([each for _, each in shown], cursor_of(shown[-1][0]) if more else None)
 
 
-def before_of(part: Page) -> datetime | None:
+@router.post(
+    "/test",
+    response_model=TrialOut,
+    summary="Test a trigger that is not saved",
+    openapi_extra=describes(TriggerFields),
+)
+async def try_unsaved(
+    request: Request, who: MayAdminister, here: Here, limit: Latest = 50
+) -> Response:
+    """Against the tenant's latest events: which match, why the others do not, and what payload
+    comes of them. Nothing is saved and no job is made."""
+    body = await body_of(request)
+    assert who.tenant_id is not None
+    async with here.database.acting(who, within=here.limits.read_seconds) as connection:
+        trigger = await trial.unsaved(connection, who.tenant_id, body)
+        found = await trial.against_latest(connection, trigger, who.tenant_id, limit)
+    return answer({**trial.summary(found), "items": found})
+
+
+@router.post("/{trigger_id}/test", response_model=TrialOut, summary="Test a trigger")
+async def try_saved(
+    trigger_id: TriggerId,
+    who: MayAdminister,
+    here: Here,
+    limit: Latest = 50,
+    body: Annotated[TriggerFields | None, Body()] = None,
+) -> Response:
+    """As it is, or with the changes of the body as `PATCH` would make them, against the tenant's
+    latest events. Nothing is saved and no job is made."""
+    assert who.tenant_id is not None
+    async with here.database.acting(who, within=here.limits.read_seconds) as connection:
+        trigger = await the_trigger(connection, who, trigger_id)
+        if body is not None:
+            written = {**store.written(trigger), **body.model_dump()}
+            tried = await trial.unsaved(connection, who.tenant_id, written)
+            trigger = dataclasses.replace(tried, id=trigger.id)
+        found = await trial.against_latest(connection, trigger, who.tenant_id, limit)
+    return answer({**trial.summary(found), "items": found})
+
+
+def cursor_of(place: asking.Place) -> str:
+    moment, kind, number = place
+    return f"{(moment - EPOCH) // MICROSECOND}.{kind}.{number}"
+
+
+def place_of(part: Page) -> asking.Place | None:
     if part.cursor is None:
         return None
-    try:
-        moment = datetime.fromisoformat(part.cursor)
-    except ValueError:
-        raise no_cursor() from None
-    if moment.tzinfo is None:
+    if not CURSOR.fullmatch(part.cursor):
         raise no_cursor()
-    return moment
+    micros, kind, number = map(int, part.cursor.split("."))
+    return EPOCH + micros * MICROSECOND, kind, number
+
+
+# As the design that this follows has them.
+first = APIRouter(prefix=f"{PREFIX}/jobs", route_class=Route, include_in_schema=False)
+first.get("/triggers")(list_triggers)
+first.post("/triggers", status_code=201)(create_trigger)
+first.patch("/triggers/{trigger_id}")(change_trigger)
+first.delete("/triggers/{trigger_id}")(delete_trigger)

@@ -16,6 +16,7 @@ from fairlane.bench import (
     enqueue,
     limits,
     memory,
+    metrics,
     progress_cost,
     recovery,
     triggers,
@@ -37,6 +38,7 @@ USUAL = {
     "drain": drain.measure,
     "enqueue": enqueue.measure,
     "worker": worker.measure,
+    "metrics": metrics.measure,
 }
 # These mostly wait, for minutes, and run only when they are asked for.
 LONG = {

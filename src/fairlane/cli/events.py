@@ -1,6 +1,7 @@
 """`fairlane events`: what was emitted, and what came of it."""
 
 from typing import Any
+from uuid import UUID
 
 import click
 
@@ -84,6 +85,42 @@ async def emit(
 
     event = {"tenant": tenant, "name": name, "data": data or {}, "id": event_id}
     [row] = await db.send(calls.emit([{**event, "emitted_by": actor()}]))
+    if as_json:
+        await _show(db, row["id"], tenant, True)
+    else:
+        click.echo(row["id"])
+
+
+@events.command()
+@click.argument("event_id")
+@click.option("--tenant", metavar="T", required=True)
+@click.option(
+    *("--trigger", "triggers"),
+    type=click.UUID,
+    multiple=True,
+    metavar="ID",
+    help="To this one alone; may be given more than once.",
+)
+@click.option("--failed", is_flag=True, help="Only to triggers that could make nothing of it.")
+@click.option("--id", "new_id", help="The new event's; the same id again is the same resend.")
+@params.json_option
+@with_database
+async def resend(
+    db: Session,
+    /,
+    event_id: str,
+    tenant: str,
+    triggers: tuple[UUID, ...],
+    failed: bool,
+    new_id: str | None,
+    as_json: bool,
+) -> None:
+    """Send an event again, to the triggers as they are now; prints the new event's id."""
+    from fairlane.core import calls
+
+    only = list(triggers) or None
+    call = calls.resend(tenant, event_id, new_id, triggers=only, failed=failed, emitted_by=actor())
+    [row] = await db.send(call)
     if as_json:
         await _show(db, row["id"], tenant, True)
     else:

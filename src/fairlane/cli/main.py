@@ -36,6 +36,7 @@ COMMANDS = {
     "ops": "fairlane.cli.ops:ops",
     "usage": "fairlane.cli.usage:usage",
     "alerts": "fairlane.cli.alert_rules:alerts",
+    "metrics": "fairlane.cli.metrics:metrics",
     "doctor": "fairlane.cli.doctor:doctor",
     "bench": "fairlane.cli.bench:bench",
 }

@@ -2,9 +2,12 @@
 
 import click
 
+from fairlane.cli.metrics_port import metrics_port_option, with_metrics_port
+
 
 @click.command()
-def scheduler() -> int:
+@metrics_port_option
+def scheduler(metrics_port: int | None) -> int:
     """Make jobs of events and schedules, until SIGTERM or Ctrl-C.
 
     As many as wanted, on as many machines as wanted: one works, and another takes over within
@@ -13,7 +16,7 @@ def scheduler() -> int:
     from fairlane import config
     from fairlane.cli.logs import log_to_stderr
 
-    settings = config.load()
+    settings = with_metrics_port(config.load(), metrics_port)
     log_to_stderr(settings)
 
     from fairlane.scheduler.main import run

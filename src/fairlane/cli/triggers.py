@@ -137,7 +137,7 @@ async def show(db: Session, /, trigger_id: UUID, as_json: bool) -> None:
     came = await asking.deliveries(db.conn, trigger, None, 10)
     if came:
         click.echo()
-        await _print_deliveries(db, came)
+        await _print_deliveries(db, [each for _, each in came])
 
 
 @triggers.command()
@@ -266,11 +266,49 @@ async def deliveries(db: Session, /, trigger_id: UUID, limit: int, as_json: bool
     from fairlane.scheduler import asking, store
 
     trigger = await store.find(db.conn, trigger_id)
-    found = await asking.deliveries(db.conn, trigger, None, limit)
+    found = [each for _, each in await asking.deliveries(db.conn, trigger, None, limit)]
     if as_json:
         print_json(page(found))
     else:
         await _print_deliveries(db, found)
+
+
+@triggers.command("test")
+@trigger_argument
+@click.option("--tenant", metavar="T", help="Whose events, for a trigger that is for all.")
+@click.option("--limit", type=click.IntRange(1, 200), default=50, show_default=True, help="Events.")
+@params.json_option
+@with_database
+async def test_trigger(
+    db: Session, /, trigger_id: UUID, tenant: str | None, limit: int, as_json: bool
+) -> None:
+    """Hold a trigger against the latest events: what matches, why not, and what comes of it."""
+    from fairlane.scheduler import store, trial
+
+    trigger = await store.find(db.conn, trigger_id)
+    whose = trigger.tenant or tenant
+    if whose is None:
+        raise wrong_call("the trigger is for all tenants; give --tenant T")
+    tenant_id = await db.value("select (fairlane.tenant_named($1)).id", whose)
+    found = await trial.against_latest(db.conn, trigger, tenant_id, limit)
+    if as_json:
+        print_json({**trial.summary(found), "items": found})
+        return
+    now = await db.now()
+    print_table(
+        ["WHEN", "EVENT", "NAME", "MATCHES", "WHAT COMES OF IT"],
+        [
+            [
+                ago(each["emitted_at"], now),
+                each["event_id"],
+                each["event_name"],
+                "yes" if each["matches"] else "no",
+                each["reason"] or (each["error"] or {}).get("message") or each["payload"],
+            ]
+            for each in found
+        ],
+        empty="no events yet; emit one with: fairlane events emit NAME --tenant T",
+    )
 
 
 @triggers.command()

@@ -141,7 +141,7 @@ async def _until_stopped(
     children = [
         Child("server", serve, environment, screen.say, keeps=[fd]),
         Child("worker", ["-m", "fairlane", "worker", *app], environment, screen.say),
-        Child("scheduler", ["-m", "fairlane", "scheduler"], environment, screen.say),
+        Child("scheduler", ["-m", "fairlane", "scheduler"], apart(environment), screen.say),
     ]
     if demo:
         children.append(Child("demo", ["-m", "fairlane.demo"], environment, screen.say))
@@ -157,6 +157,14 @@ async def _until_stopped(
     screen.close()
     screen.say("stopping: the worker finishes what runs; Ctrl-C again kills it")
     await _stop_all(children, asked)
+
+
+def apart(environment: dict[str, str]) -> dict[str, str]:
+    """The metrics of the scheduler stand on the port after the worker's."""
+    port = environment.get("FAIRLANE_METRICS_PORT", "")
+    if not port.isdigit() or port == "0":
+        return environment
+    return {**environment, "FAIRLANE_METRICS_PORT": str(int(port) + 1)}
 
 
 async def _stop_all(children: "list[Child]", asked: "asyncio.Queue[None]") -> None:

@@ -2,6 +2,8 @@
 
 import click
 
+from fairlane.cli.metrics_port import metrics_port_option, with_metrics_port
+
 
 def queue_slots(
     ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
@@ -30,12 +32,15 @@ def queue_slots(
 )
 @click.option("--processes", type=click.IntRange(1, 1000), default=1, show_default=True)
 @click.option("--app", "app_path", metavar="MODULE:APP", help="Where the python jobs are defined.")
-def worker(queues: dict[str, int], processes: int, app_path: str | None) -> int:
+@metrics_port_option
+def worker(
+    queues: dict[str, int], processes: int, app_path: str | None, metrics_port: int | None
+) -> int:
     """Claim jobs and run them, until SIGTERM or Ctrl-C."""
     from fairlane import config
     from fairlane.cli.logs import log_to_stderr
 
-    settings = config.load()
+    settings = with_metrics_port(config.load(), metrics_port)
     log_to_stderr(settings)
     if app_path is not None:
         refuse_other_than_module_and_app(app_path)

@@ -287,13 +287,42 @@ def stop_scheduling(holder: UUID) -> Call:
     return Call("select fairlane.stop_scheduling($1)", (holder,))
 
 
-def dispatch(
-    events: Sequence[int], deliveries: Sequence[Mapping[str, Any]], jobs: Sequence[Any]
+def take_events(most: int, after: UUID) -> Call:
+    return Call("select * from fairlane.take_events($1, $2)", (most, after))
+
+
+def deliver(deliveries: Sequence[Sequence[Any]], jobs: Sequence[Any]) -> Call:
+    """A delivery is tenant, event, trigger, status, job, item and error, a JSON text."""
+    columns = tuple(map(list, zip(*deliveries, strict=True))) or ([],) * 7
+    return Call(
+        "select fairlane.deliver($1, $2, $3, $4, $5, $6, $7, $8::text::jsonb)",
+        (*columns, dumps(jobs)),
+    )
+
+
+def give_up(tenant_id: UUID, event: int, error: Mapping[str, Any]) -> Call:
+    return Call(
+        "select fairlane.give_up($1, $2, $3::text::jsonb)", (tenant_id, event, dumps(error))
+    )
+
+
+def resend(
+    tenant: str,
+    event_id: str,
+    new_id: str | None = None,
+    *,
+    triggers: Sequence[UUID] | None = None,
+    failed: bool = False,
+    emitted_by: str | None = None,
 ) -> Call:
     return Call(
-        "select fairlane.dispatch($1, $2::text::jsonb, $3::text::jsonb)",
-        (events, dumps(deliveries), dumps(jobs)),
+        "select * from fairlane.resend($1, $2, $3, $4, $5, $6)",
+        (tenant, event_id, new_id, triggers, failed, emitted_by),
     )
+
+
+def prune_events() -> Call:
+    return Call("select * from fairlane.prune_events()")
 
 
 def fire(

@@ -22,7 +22,27 @@ def accept(
 ) -> dict[str, Any]:
     """The payload with its defaults, if it fits the schema and what is made of it; refused with
     every fault."""
-    completed = schemas.accept(key, arg_schema, payload)
+    return fitted(
+        key,
+        schemas.compile(arg_schema, payload=True),
+        arg_schema,
+        payload,
+        executor=executor,
+        settings=settings,
+    )
+
+
+def fitted(
+    key: str,
+    schema: schemas.Schema,
+    arg_schema: Mapping[str, Any],
+    payload: Any,
+    *,
+    executor: str = "python",
+    settings: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The same, for whoever keeps the schema compiled."""
+    completed = schemas.fitted(key, schema, payload)
     if executor == "command":
         # A value that could pass for an option is no fault of the schema's, and is refused here.
         command = _command(json.dumps(settings or {}), json.dumps(arg_schema))

@@ -3,11 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Self
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
 
 from fairlane.core import json
 from fairlane.core.connect import Record
+
+if TYPE_CHECKING:
+    from fairlane.schemas import Schema
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +73,13 @@ class Definition:
             created_at=row["created_at"],
             updated_at=row["updated_at"],
         )
+
+    @cached_property
+    def schema(self) -> "Schema":
+        """What payloads are held against, compiled."""
+        from fairlane import schemas
+
+        return schemas.compile(self.arg_schema, payload=True)
 
     def __str__(self) -> str:
         return f'definition "{self.key}" version {self.version}'

@@ -30,11 +30,12 @@ select * from fairlane.triggers
 """
 EVENTS = """
 select e.seq, e.id, t.slug as tenant, e.name, e.data::text as data, e.correlation_id, e.emitted_by,
-       e.emitted_at,
-       case when m.seq is null then 'dispatched' else 'pending' end as status
+       e.emitted_at, e.resend_of, e.error::text as error,
+       case when m.seq is not null then 'pending'
+            when e.error is not null then 'failed' else 'dispatched' end as status
   from fairlane.event e
   join fairlane.tenant t on t.id = e.tenant_id
-  left join fairlane.emission m on m.seq = e.seq
+  left join fairlane.emission m on m.tenant_id = e.tenant_id and m.seq = e.seq
 """
 LIST = (
     EVENTS
@@ -46,23 +47,36 @@ LIST = (
 """
 )
 ONE = EVENTS + " where e.tenant_id = $1 and e.id = $2"
-# What came of a trigger, newest first: of events, of times, and of people who asked.
+# What came of a trigger, newest first: of events, of times, and of people who asked. Many have the
+# same time; where a page ends, `kind` and `number` tell which of them it was.
 CAME = """
 select c.* from (
   (select d.delivered_at as at, e.id as event_id, e.name as event_name,
           null::timestamptz as scheduled_for, false as manual, d.status, d.job_id, 0 as missed,
-          null::text as detail, d.error::text as error
+          null::text as detail, d.error::text as error, 1 as kind, d.event_seq as number
      from (select * from fairlane.delivery
-            where trigger_id = $1 and ($2::timestamptz is null or delivered_at < $2)
-            order by event_seq desc limit $3) d
+            where trigger_id = $1
+              and (delivered_at, event_seq)
+                  < (coalesce($2::timestamptz, 'infinity'),
+                     case when $3 = 1 then $4::bigint else 0 end)
+            order by delivered_at desc, event_seq desc limit $5) d
      left join fairlane.event e on e.tenant_id = d.tenant_id and e.seq = d.event_seq)
    union all
   (select f.fired_at, null, null, f.scheduled_for, f.manual, f.status, f.job_id, f.missed,
-          f.detail::text, f.error::text
+          f.detail::text, f.error::text, 2, extract(epoch from f.scheduled_for) * 1000000
      from fairlane.firing f
-    where f.trigger_id = $1 and ($2::timestamptz is null or f.fired_at < $2)
-    order by f.scheduled_for desc limit $3)
-) c order by c.at desc limit $3
+    where f.trigger_id = $1
+      and (f.fired_at, f.scheduled_for)
+          < (coalesce($2, 'infinity'),
+             case when $3 = 2 then to_timestamp(0) + $4::bigint * interval '1 microsecond'
+                  else 'infinity' end)
+    order by f.fired_at desc, f.scheduled_for desc limit $5)
+) c order by c.at desc, c.kind, c.number desc limit $5
+"""
+RESENDS = """
+select e.id, e.emitted_at as at from fairlane.event e
+ where e.tenant_id = $1 and e.resend_of = $2
+ order by e.seq desc limit 50
 """
 OF_EVENT = """
 select d.delivered_at as at, d.trigger_id, g.label as trigger_label, d.status, d.job_id,
@@ -105,21 +119,40 @@ async def event(connection: Connection, tenant_id: UUID, event_id: str) -> dict[
     if not rows:
         return None
     found = await send(connection, Call(OF_EVENT, (tenant_id, rows[0]["seq"])))
-    return {**event_shape(rows[0]), "deliveries": [came(row) for row in found]}
+    again = await send(connection, Call(RESENDS, (tenant_id, event_id)))
+    return {
+        **event_shape(rows[0]),
+        "deliveries": [came(row) for row in found],
+        "resends": [dict(row) for row in again],
+    }
+
+
+Place = tuple[datetime, int, int]  # where a page of deliveries ended: the time, and which of it
 
 
 async def deliveries(
-    connection: Connection, trigger: Trigger, before: datetime | None, most: int
-) -> list[dict[str, Any]]:
-    rows = await send(connection, Call(CAME, (trigger.id, before, most)))
-    return [came(row) for row in rows]
+    connection: Connection, trigger: Trigger, before: Place | None, most: int
+) -> list[tuple[Place, dict[str, Any]]]:
+    """What came of a trigger, each with its place."""
+    args = (trigger.id, *(before or (None, None, None)), most)
+    found = []
+    for row in await send(connection, Call(CAME, args)):
+        shown = came(row)
+        place = (row["at"], shown.pop("kind"), int(shown.pop("number")))
+        found.append((place, shown))
+    return found
 
 
 def event_shape(row: Record) -> dict[str, Any]:
     """An event as it is shown, what looks like a secret hidden."""
     shown = dict(row)
     shown.pop("seq")
-    return {**shown, "data": Redactor().value(json.loads(row["data"]))}
+    try:
+        data = json.loads(row["data"])
+    except ValueError:
+        data = {}  # beyond what can be read; what came of it says so
+    shown["error"] = None if row["error"] is None else json.loads(row["error"])
+    return {**shown, "data": Redactor().value(data)}
 
 
 def came(row: Record) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fairlane.core.json import pointer_to
+from fairlane.core.json import dumps, pointer_to
 from fairlane.definitions.definition import Definition
 from fairlane.definitions.fields import KEY, VERSION, kind, storable
 from fairlane.errors import Fault, TriggerInvalid
@@ -16,6 +16,7 @@ DAY = 86_400
 # Events come as often as they like, and the same work need not be done for each; a schedule says
 # itself how often.
 EVENT_WINDOW = 300
+LARGEST = 256 * 1024
 
 DEFAULTS: dict[str, Any] = {
     "is_enabled": True,
@@ -171,7 +172,10 @@ READERS: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda value: isinstance(value, str) and VERSION.fullmatch(value) is not None,
         "give a version, as text",
     ),
-    "payload_template": (lambda value: isinstance(value, Mapping), "give an object"),
+    "payload_template": (
+        lambda value: isinstance(value, Mapping) and len(dumps(value)) <= LARGEST,
+        f"give an object of at most {LARGEST} bytes",
+    ),
     "dedupe_window_seconds": (_seconds(YEAR), f"give 0 to {YEAR} seconds"),
     "missed": _one_of("skip", "once", "all"),
     "overlap": _one_of("allow", "skip", "queue"),

@@ -16,6 +16,8 @@ from fairlane.scheduler.template import FieldMissing, look_up
 Compare = Callable[[Any, Any], bool]
 MISSING = object()
 MOST = 50
+LISTED = 1000
+LARGEST = 64 * 1024  # every event of the tenant is held against it
 
 
 def same(one: Any, other: Any) -> bool:
@@ -67,6 +69,11 @@ class Filter:
     """A filter, read once."""
 
     def __init__(self, document: Mapping[str, Any] | None) -> None:
+        self._words = [
+            (name, ALSO.get(word, word), wanted)
+            for name, said in (document or {}).items()
+            for word, wanted in _words(said)
+        ]
         self._tests = [
             (tuple(_path(name)), COMPARISONS[ALSO.get(word, word)], wanted)
             for name, said in (document or {}).items()
@@ -74,14 +81,28 @@ class Filter:
         ]
 
     def fits(self, data: Mapping[str, Any]) -> bool:
-        for path, compare, wanted in self._tests:
-            try:
-                value = look_up(path, data)
-            except FieldMissing:
-                value = MISSING
+        return all(compare(_value(path, data), wanted) for path, compare, wanted in self._tests)
+
+    def why_not(self, data: Mapping[str, Any], seen: Any) -> str | None:
+        """The first comparison that does not hold, in words; `seen` is what may be quoted."""
+        for (path, compare, wanted), (name, word, _) in zip(self._tests, self._words, strict=True):
+            value = _value(path, data)
             if not compare(value, wanted):
-                return False
-        return True
+                quoted = _value(path, seen)
+                has = "is not there" if value is MISSING else f"is {_told(quoted)}"
+                return f"{name} {has}, which does not fit {word} {_told(wanted)}"
+        return None
+
+
+def _value(path: tuple[str, ...], data: Any) -> Any:
+    try:
+        return look_up(path, data)
+    except FieldMissing:
+        return MISSING
+
+
+def _told(value: Any) -> str:
+    return "hidden" if value is MISSING else json.shortened(json.dumps(value), 80)
 
 
 def faults_of(document: Any, pointer: str) -> list[Fault]:
@@ -89,6 +110,8 @@ def faults_of(document: Any, pointer: str) -> list[Fault]:
         return [Fault(pointer, 'a filter is an object, like {"size": {"gte": 10}}')]
     if len(document) > MOST:
         return [Fault(pointer, f"a filter compares at most {MOST} fields")]
+    if len(json.dumps(document)) > LARGEST:
+        return [Fault(pointer, f"a filter has at most {LARGEST} bytes")]
     faults = []
     for name, said in document.items():
         here = json.pointer_to(pointer, name)
@@ -105,8 +128,8 @@ def _word_faults(word: str, wanted: Any, pointer: str) -> list[Fault]:
     if known not in COMPARISONS:
         words = ", ".join(COMPARISONS)
         return [Fault(pointer, f'there is no comparison "{word[:40]}"; there are {words}')]
-    if known in ("in", "not_in") and not isinstance(wanted, list):
-        return [Fault(here, "give a list")]
+    if known in ("in", "not_in") and not (isinstance(wanted, list) and len(wanted) <= LISTED):
+        return [Fault(here, f"give a list, of {LISTED} at most")]
     if known == "exists" and not isinstance(wanted, bool):
         return [Fault(here, "give true or false")]
     if known in ("starts_with", "ends_with") and not isinstance(wanted, str):

@@ -1,5 +1,6 @@
 """Makes jobs by the clock: what is due is fired once, planned anew, and written down at once."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -7,19 +8,20 @@ from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-import asyncpg
-
-from fairlane.core import calls, json
+from fairlane.core import calls
 from fairlane.core.calls import Call
 from fairlane.core.connect import Connection, Record, send
-from fairlane.errors import FairlaneError
-from fairlane.scheduler.making import Made, Tenant, make, told
+from fairlane.metrics.scheduling import SCHEDULE, Scheduling
+from fairlane.scheduler.making import Made, Tenant, make
 from fairlane.scheduler.settle import hold_back, keep_what_is_taken
 from fairlane.scheduler.store import definitions
 from fairlane.scheduler.trigger import Trigger
-from fairlane.worker.patience import Patience
+
+log = logging.getLogger("fairlane.scheduler")
 
 BATCH = 1000
+MOST_RUNS = 5000  # of a batch; one schedule may have more
+AGAIN = timedelta(hours=1)  # until a schedule that cannot be followed is tried again
 MOST_MISSED = 100  # runs that `missed: all` makes up for, the newest
 LATE = timedelta(seconds=60)  # a run that comes later than this was missed
 
@@ -29,6 +31,7 @@ select g.*, t.slug, t.name as tenant_name, fairlane.clock() as now
   left join fairlane.tenant t on t.id = g.tenant_id
  where g.is_enabled
    and g.due_at <= fairlane.clock()
+   and g.chore is null
  order by g.due_at
  limit $1
    for no key update of g skip locked
@@ -76,62 +79,95 @@ def runs_of(trigger: Trigger, now: datetime) -> Runs:
     return Runs(fire, left[-1] if left else None, len(left) + more, next_at)
 
 
+Due = tuple[Trigger, Tenant | None, Runs]
+
+
 class Firer:
+    def __init__(self, metrics: Scheduling | None = None) -> None:
+        self._metrics = metrics or Scheduling()
+
     async def tick(self, connection: Connection) -> int:
         """Fire a batch of what is due in one transaction; how many triggers it had."""
+        outcomes: list[str] = []
         async with connection.transaction():
             rows = await send(connection, Call(DUE, (BATCH,)))
             if rows:
-                await self._fire(connection, rows)
+                outcomes = await self._fire(connection, rows)
+        self._metrics.fired(SCHEDULE, outcomes)
         return len(rows)
 
-    async def _fire(self, connection: Connection, rows: Sequence[Record]) -> None:
-        plans: list[dict[str, Any]] = []
+    async def _fire(self, connection: Connection, rows: Sequence[Record]) -> list[str]:
+        """What came of each."""
         firings: list[dict[str, Any]] = []
-        due: list[tuple[Trigger, Tenant | None, Runs]] = []
+        plans: list[dict[str, Any]] = []
+        due: list[Due] = []
+        runs_to_make = 0
         for row in rows:
-            trigger = Trigger.of(row)
-            runs = runs_of(trigger, row["now"])
-            coming = runs.next_at
-            plans.append(
-                {
-                    "id": trigger.id,
-                    "next_at": coming,
-                    "due_at": None if coming is None else trigger.due(coming),
-                }
-            )
-            tenant = (
-                Tenant(row["tenant_id"], row["slug"], row["tenant_name"]) if row["slug"] else None
-            )
+            if runs_to_make >= MOST_RUNS:
+                break  # those that are left are still due
+            try:
+                trigger, tenant, runs = _due(row)
+                plan = plan_of(trigger, runs)
+            except Exception as error:
+                # One that cannot be followed must not hold up the others, nor come every second.
+                log.exception("schedule %s cannot be followed", row["id"])
+                plans.append(
+                    {"id": row["id"], "next_at": row["next_at"], "due_at": row["now"] + AGAIN}
+                )
+                firings.append(_broken(row, error))
+                continue
+            runs_to_make += len(runs.fire)
+            plans.append(plan)
             due.append((trigger, tenant, runs))
-        fired = await _fired(connection, due)
-        known = await definitions(
-            connection, [(each.definition_key or "", each.version) for each, _, _ in due]
-        )
+        fired = await fired_of(connection, due)
+        known = await definitions(connection, [each.definition_name for each, _, _ in due])
         made: list[Made] = []
-        times: dict[int, tuple[datetime, int]] = {}
         for trigger, tenant, runs in due:
             new = [each for each in runs.fire if (trigger.id, each) not in fired]
             if not new and runs.skipped and (trigger.id, runs.skipped) not in fired:
-                firings.append(_row(trigger, runs.skipped, "missed", missed=runs.missed))
-            for moment in new:
+                firings.append(row_of(trigger, runs.skipped, "missed", missed=runs.missed))
+            for moment in new if tenant is not None else ():
+                assert tenant is not None
                 missed = runs.missed if moment == new[0] else 0
-                if trigger.chore is not None:
-                    firings.append(await _chore(connection, trigger, moment, missed))
-                elif tenant is not None:
-                    definition = known.get((trigger.definition_key or "", trigger.version))
-                    about = {"source": "schedule", "source_ref": str(trigger.id)}
-                    each = make(trigger, tenant, values_of(trigger, moment), definition, about)
-                    times[id(each)] = (moment, missed)
-                    made.append(each)
+                about = {"source": "schedule", "source_ref": str(trigger.id)}
+                definition = known.get(trigger.definition_name)
+                values = values_of(trigger, moment)
+                made.append(make(trigger, tenant, values, definition, about, (moment, missed)))
         await hold_back(connection, made)
 
         async def keep(part: Sequence[Made]) -> None:
             jobs = [each.job for each in part if each.job is not None]
-            await send(connection, calls.fire(_firings(part, times), jobs, []))
+            await send(connection, calls.fire(_firings(part), jobs, []))
 
         await keep_what_is_taken(connection, made, keep)
         await send(connection, calls.fire(firings, [], plans))
+        return [*(each.status for each in made), *(row["status"] for row in firings)]
+
+
+def _due(row: Record) -> Due:
+    trigger = Trigger.of(row)
+    tenant = Tenant(row["tenant_id"], row["slug"], row["tenant_name"]) if row["slug"] else None
+    values_of(trigger, row["now"])
+    return trigger, tenant, runs_of(trigger, row["now"])
+
+
+def plan_of(trigger: Trigger, runs: Runs) -> dict[str, Any]:
+    coming = runs.next_at
+    due_at = None if coming is None else trigger.due(coming)
+    return {"id": trigger.id, "next_at": coming, "due_at": due_at}
+
+
+def _broken(row: Record, error: Exception) -> dict[str, Any]:
+    return {
+        "tenant_id": row["tenant_id"],
+        "trigger_id": row["id"],
+        "scheduled_for": row["now"],
+        "status": "error",
+        "error": {
+            "type": type(error).__name__,
+            "message": f"the schedule cannot be followed: {error}",
+        },
+    }
 
 
 def values_of(trigger: Trigger, moment: datetime) -> dict[str, Any]:
@@ -146,9 +182,8 @@ def values_of(trigger: Trigger, moment: datetime) -> dict[str, Any]:
     }
 
 
-async def _fired(
-    connection: Connection, due: Sequence[tuple[Trigger, Tenant | None, Runs]]
-) -> set[tuple[UUID, datetime]]:
+async def fired_of(connection: Connection, due: Sequence[Due]) -> set[tuple[UUID, datetime]]:
+    """What was fired already of what is due."""
     asked = [
         (trigger.tenant_id, trigger.id, moment)
         for trigger, _, runs in due
@@ -158,27 +193,12 @@ async def _fired(
     return {tuple(row) for row in await send(connection, Call(FIRED, args))}
 
 
-async def _chore(
-    connection: Connection, trigger: Trigger, moment: datetime, missed: int
-) -> dict[str, Any]:
-    """The house's own work is done here and now, in the transaction of its firing."""
-    assert trigger.chore is not None
-    try:
-        async with connection.transaction():
-            [row] = await send(connection, calls.run_chore(trigger.chore))
-        return _row(trigger, moment, "done", missed=missed, detail=json.loads(row[0]))
-    except Patience.passing:
-        raise
-    except (FairlaneError, asyncpg.PostgresError) as error:
-        return _row(trigger, moment, "error", missed=missed, error=told(error, None))
-
-
-def _firings(made: Sequence[Made], times: dict[int, tuple[datetime, int]]) -> list[dict[str, Any]]:
+def _firings(made: Sequence[Made]) -> list[dict[str, Any]]:
     found = []
     item = 0
     for each in made:
-        moment, missed = times[id(each)]
-        row = _row(each.trigger, moment, each.status, missed=missed)
+        moment, missed = each.occasion
+        row = row_of(each.trigger, moment, each.status, missed=missed)
         row |= {"job_id": each.job_id, "error": each.error}
         if each.job is not None:
             item += 1
@@ -187,7 +207,7 @@ def _firings(made: Sequence[Made], times: dict[int, tuple[datetime, int]]) -> li
     return found
 
 
-def _row(trigger: Trigger, moment: datetime, status: str, **more: Any) -> dict[str, Any]:
+def row_of(trigger: Trigger, moment: datetime, status: str, **more: Any) -> dict[str, Any]:
     return {
         "tenant_id": trigger.tenant_id,
         "trigger_id": trigger.id,

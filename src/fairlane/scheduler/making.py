@@ -7,9 +7,9 @@ from typing import Any
 from uuid import UUID
 
 from fairlane import schemas
-from fairlane.definitions.accept import accept
+from fairlane.definitions.accept import fitted
 from fairlane.definitions.definition import Definition
-from fairlane.errors import FairlaneError, Faulty, PayloadInvalid
+from fairlane.errors import DefinitionInactive, FairlaneError, Faulty, PayloadInvalid
 from fairlane.ids import uuid7
 from fairlane.redact import Redactor
 from fairlane.scheduler.template import FieldMissing
@@ -30,7 +30,7 @@ class Tenant:
         return {"id": str(self.id), "slug": self.slug, "name": self.name}
 
 
-@dataclass
+@dataclass(slots=True)
 class Made:
     """What came of one trigger on one occasion."""
 
@@ -40,6 +40,7 @@ class Made:
     job: dict[str, Any] | None = None
     job_id: UUID | None = None  # its own, or the one that stands for it
     error: dict[str, Any] | None = None
+    occasion: Any = None  # the number of an event; the time of a schedule, and what it missed
 
     @property
     def window(self) -> int:
@@ -66,15 +67,17 @@ def make(
     values: Mapping[str, Any],
     definition: Definition | None,
     about: Mapping[str, Any],
+    occasion: Any = None,
+    size: int = 0,
 ) -> Made:
-    """A job for a tenant; `values` are what the template may look into, `about` is what the job
-    says of where it comes from."""
-    made = Made(trigger, tenant.id, "enqueued")
+    """A job for a tenant; `values`, of `size` characters, are what the template may look into,
+    `about` is what the job says of where it comes from."""
+    made = Made(trigger, tenant.id, "enqueued", occasion=occasion)
     if not trigger.is_enabled:
         made.drop("disabled")
         return made
     try:
-        made.job = job_of(trigger, tenant, values, definition, about)
+        made.job = job_of(trigger, tenant, values, definition, about, size)
         made.job_id = made.job["id"]
     except FairlaneError as error:
         made.refuse(told(error, definition))
@@ -91,22 +94,18 @@ def job_of(
     values: Mapping[str, Any],
     definition: Definition | None,
     about: Mapping[str, Any],
+    size: int = 0,
 ) -> dict[str, Any]:
     if definition is None:
         version = f" version {trigger.version}" if trigger.version else ""
         raise PayloadInvalid(f'definition "{trigger.definition_key}"{version} is unknown')
-    template = trigger.template
-    if not template.is_constant:
-        shown = {"id": str(trigger.id), "label": trigger.label}
-        values = {**values, "tenant": tenant.shown(), "trigger": shown}
-    payload = accept(
-        definition.key,
-        definition.arg_schema,
-        template.render(values),
-        executor=definition.executor,
-        settings=definition.settings,
-    )
-    return {
+    if not definition.is_active:
+        raise DefinitionInactive(
+            f"{definition} is not active; activate it with: fairlane definitions resume "
+            f"{definition.key} --version {definition.version}"
+        )
+    payload = payload_of(trigger, tenant, values, definition, size)
+    job = {
         "id": uuid7(),
         "resend": False,
         "tenant": tenant.slug,
@@ -114,10 +113,36 @@ def job_of(
         "version": definition.version,
         "payload": payload,
         "inputs_hash": schemas.inputs_hash(definition.key, definition.version, payload),
-        "concurrency_key": f"trigger:{trigger.id}" if trigger.overlap == "queue" else None,
-        "created_by": f"trigger:{trigger.id}",
+        "created_by": trigger.actor,
         **about,
     }
+    if trigger.overlap == "queue":
+        job["concurrency_key"] = trigger.actor
+    return job
+
+
+def payload_of(
+    trigger: Trigger,
+    tenant: Tenant,
+    values: Mapping[str, Any],
+    definition: Definition,
+    size: int = 0,
+) -> dict[str, Any]:
+    """What the template makes of the values, if the definition takes it."""
+    template = trigger.template
+    if not template.is_constant:
+        if not template.looks_only_into_events:
+            shown = {"id": str(trigger.id), "label": trigger.label}
+            values = {**values, "tenant": tenant.shown(), "trigger": shown}
+        template.refuse_bombs(values, size)
+    return fitted(
+        definition.key,
+        definition.schema,
+        definition.arg_schema,
+        template.render(values),
+        executor=definition.executor,
+        settings=definition.settings,
+    )
 
 
 def told(error: Exception, definition: Definition | None) -> dict[str, Any]:

@@ -34,6 +34,8 @@ class Operations:
     async def run(self, url: str) -> None:
         patience = Patience()
         while True:
+            # Who does not lead hears the bell too, and must not be kept awake by it.
+            self.rung.clear()
             try:
                 await self._while_leading(url, patience)
                 await self._pause()

@@ -7,14 +7,14 @@ import time
 from functools import partial
 from uuid import UUID, uuid4
 
-import asyncpg
-
 from fairlane.core import calls, connect
 from fairlane.core.connect import is_pooled, send
 from fairlane.core.listen import listen
 from fairlane.maintenance.watcher import Watcher
-from fairlane.scheduler.dispatcher import BATCH, Dispatcher
+from fairlane.metrics.scheduling import Scheduling
+from fairlane.scheduler.dispatcher import Dispatcher
 from fairlane.scheduler.firer import Firer
+from fairlane.scheduler.house import House
 from fairlane.scheduler.operations import Operations
 from fairlane.worker.patience import Patience
 
@@ -22,22 +22,31 @@ log = logging.getLogger("fairlane.scheduler")
 
 EVERY = 1.0  # seconds: what nobody rings for, and a leader that died, is noticed within this
 HURRY = 1.0  # seconds for events before schedules have their turn again
+HOUSE_EVERY = 5.0
 CHANNEL = "fairlane_events"
+# A batch costs as much as dozens of events. Where they come in a stream, a moment's wait makes one
+# batch of many; one that comes alone never waits.
+STREAM = 10
+GATHER = 0.1
 
 
 class Scheduler:
     """Tries to lead; while it does, dispatches events, fires schedules, carries on operations."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, metrics: Scheduling | None = None) -> None:
         self.url = url
         self.id: UUID = uuid4()
         self.leads = False
+        self.house = House()
         self._stopping = asyncio.Event()
         self._rung = asyncio.Event()
-        self._dispatcher = Dispatcher()
-        self._firer = Firer()
+        metrics = metrics or Scheduling()
+        metrics.leads = lambda: self.leads
+        self._dispatcher = Dispatcher(metrics)
+        self._firer = Firer(metrics)
         self._operations = Operations(lambda: self.leads)
         self._wait = EVERY
+        self._gathers = False
         self._second: connect.Connection | None = None
 
     def stop(self) -> None:
@@ -50,6 +59,7 @@ class Scheduler:
         connection = partial(connect.connected, self.url, name="fairlane watcher")
         beside = [
             asyncio.create_task(self._listen()),
+            asyncio.create_task(self._keep_house()),
             asyncio.create_task(self._operations.run(self.url)),
             asyncio.create_task(Watcher(connection, lambda: self.leads).run()),
         ]
@@ -60,8 +70,9 @@ class Scheduler:
                     await self._connected(patience)
                 except patience.passing as error:
                     log.info("not scheduling, the database is away: %s", error)
-                except asyncpg.PostgresError as error:
-                    log.error("scheduling failed: %s; see: fairlane doctor", error)
+                except Exception as error:
+                    # Whatever it is, others may do better, and so may we a little later.
+                    log.exception("scheduling failed: %s; see: fairlane doctor", error)
                 if not self._stopping.is_set():
                     self.leads = False
                     await patience.wait()
@@ -90,6 +101,7 @@ class Scheduler:
             log.info("this process schedules now" if row["leads"] else "another schedules now")
         self.leads = row["leads"]
         self._wait = EVERY
+        self._gathers = False
         if not self.leads:
             return False
         more = False
@@ -103,8 +115,10 @@ class Scheduler:
 
     async def _dispatch(self, connection: connect.Connection) -> bool:
         """Dispatch events for a while; whether there are more."""
-        if await self._dispatcher.tick(connection) < BATCH:
-            return False
+        done = await self._dispatcher.tick(connection)
+        if not self._dispatcher.has_more:
+            self._gathers = done >= STREAM
+            return done > 0 and not self._gathers
         # While the database writes one batch, the next is made: neither waits for the other.
         end = time.monotonic() + HURRY
         ways = [connection, *([self._second] if self._second is not None else [])]
@@ -118,14 +132,37 @@ class Scheduler:
 
     async def _hurry(self, connection: connect.Connection, end: float) -> bool:
         while time.monotonic() < end:
-            if await self._dispatcher.tick(connection) < BATCH:
+            if not await self._dispatcher.tick(connection):
                 return False
         return True
 
     async def _pause(self) -> None:
+        if self._gathers:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), min(GATHER, self._wait))
+            return
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._wait):
                 await self._rung.wait()
+
+    async def _keep_house(self) -> None:
+        """While this process leads. Whatever is wrong with the house, the jobs have nothing to do
+        with it."""
+        patience = Patience()
+        while True:
+            await asyncio.sleep(HOUSE_EVERY)
+            try:
+                if self.leads:
+                    async with connect.connected(self.url, name="fairlane house") as connection:
+                        while await self.house.tick(connection) and self.leads:
+                            pass
+                patience.reset()
+            except patience.passing as error:
+                log.info("not keeping house, the database is away: %s", error)
+                await patience.wait()
+            except Exception as error:
+                log.exception("keeping house failed: %s; see: fairlane doctor", error)
+                await patience.wait()
 
     async def _listen(self) -> None:
         """Hear the doorbell. It is a hint only: whoever does not hear it polls."""

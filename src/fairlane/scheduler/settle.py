@@ -9,11 +9,12 @@ import asyncpg
 from fairlane.core import calls
 from fairlane.core.calls import Call
 from fairlane.core.connect import Connection, send
-from fairlane.errors import FairlaneError
+from fairlane.errors import BacklogFull, FairlaneError
 from fairlane.scheduler.making import Made, told
 from fairlane.worker.patience import Patience
 
-# The newest job of each trigger that still lives, among the last fifty.
+# The newest job of each trigger that still lives: the one that it remembers, or one of the last
+# fifty, should it not have cared until now.
 LIVE = """
 select asked.tenant_id, asked.trigger_id, live.id
   from unnest($1::uuid[], $2::uuid[]) as asked (tenant_id, trigger_id)
@@ -21,17 +22,33 @@ select asked.tenant_id, asked.trigger_id, live.id
        select j.id
          from ((select d.job_id from fairlane.delivery d
                  where d.trigger_id = asked.trigger_id and d.tenant_id = asked.tenant_id
-                 order by d.event_seq desc limit 50)
+                 order by d.delivered_at desc limit 50)
                 union all
                (select f.job_id from fairlane.firing f
                  where f.trigger_id = asked.trigger_id and f.tenant_id = asked.tenant_id
-                 order by f.scheduled_for desc limit 50)) made
+                 order by f.fired_at desc limit 50)
+                union all
+               (select r.job_id from fairlane.recent r
+                 where r.trigger_id = asked.trigger_id and r.tenant_id = asked.tenant_id
+                   and r.payload_hash = 'live')) made
          join fairlane.job j on j.id = made.job_id
         order by j.id desc limit 1) live
 """
 LOCK = "select from fairlane.trigger where id = any ($1::uuid[]) order by id for no key update"
+# Whatever else is delivered or fired meanwhile, this one is known until another takes its place.
+REMEMBER = """
+insert into fairlane.recent (tenant_id, trigger_id, payload_hash, job_id, ends_at)
+select *, 'infinity'
+  from unnest($1::uuid[], $2::uuid[], array_fill('live'::text, array[cardinality($1)]), $3::uuid[])
+ order by 1, 2
+    on conflict (tenant_id, trigger_id, payload_hash) do update set job_id = excluded.job_id
+"""
 FORGET = """
-delete from fairlane.recent where tenant_id = $1 and trigger_id = $2 and job_id = $3
+delete from fairlane.recent r
+ using unnest($1::uuid[], $2::uuid[], $3::text[], $4::uuid[])
+       as gone (tenant_id, trigger_id, payload_hash, job_id)
+ where (r.tenant_id, r.trigger_id, r.job_id) = (gone.tenant_id, gone.trigger_id, gone.job_id)
+   and r.payload_hash in (gone.payload_hash, 'live')
 """
 
 Keep = Callable[[Sequence[Made]], Awaitable[None]]
@@ -56,6 +73,7 @@ async def _skip_what_overlaps(connection: Connection, made: Sequence[Made]) -> N
     live: dict[tuple[UUID, UUID], UUID] = {
         (row["tenant_id"], row["trigger_id"]): row["id"] for row in rows
     }
+    new = []
     for each in single:
         name = (each.tenant_id, each.trigger.id)
         if name in live:
@@ -63,6 +81,9 @@ async def _skip_what_overlaps(connection: Connection, made: Sequence[Made]) -> N
         else:
             assert each.job_id is not None
             live[name] = each.job_id
+            new.append((*name, each.job_id))
+    if new:
+        await send(connection, Call(REMEMBER, tuple(map(list, zip(*new, strict=True)))))
 
 
 async def _dedupe(connection: Connection, made: Sequence[Made]) -> None:
@@ -121,10 +142,24 @@ async def keep_what_is_taken(
 async def _refuse(
     connection: Connection, refused: Made, among: Sequence[Made], error: Exception
 ) -> None:
-    job_id, said = refused.job_id, told(error, None)
-    await send(connection, Call(FORGET, (refused.tenant_id, refused.trigger.id, job_id)))
-    refused.refuse(said)
-    # Those that left the work to it come after it, and are not kept yet.
+    """One, and those that are refused with it; whatever comes after it is not kept yet."""
+    said = told(error, None)
+    gone = [refused]
+    if isinstance(error, BacklogFull):
+        # There is no room for the next of the same kind either; to ask for each would take the
+        # time of everybody else.
+        place = next(n for n, each in enumerate(among) if each is refused)
+        gone += [each for each in among[place + 1 :] if each.job and _kind(each) == _kind(refused)]
+    rows = [(*each.key, each.job_id) for each in gone]
+    await send(connection, Call(FORGET, tuple(map(list, zip(*rows, strict=True)))))
+    ids = {each.job_id for each in gone}
+    for each in gone:
+        each.refuse(said)
+    # Those that left the work to it.
     for each in among:
-        if each.status in ("deduped", "skipped") and each.job_id == job_id:
+        if each.status in ("deduped", "skipped") and each.job_id in ids:
             each.refuse(said)
+
+
+def _kind(made: Made) -> tuple[UUID, str, str | None]:
+    return made.tenant_id, *made.trigger.definition_name

@@ -4,12 +4,13 @@ A text that is one placeholder and nothing else keeps the JSON type of its value
 is an error, never an empty text. A value that comes in is not read as a template again.
 """
 
+import contextlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fairlane.core import json
-from fairlane.errors import FairlaneError, Fault
+from fairlane.errors import FairlaneError, Fault, PayloadTooLarge
 
 # What a template of each kind of trigger may look into; None: anything below.
 ROOTS: dict[str, dict[str, tuple[str, ...] | None]] = {
@@ -22,6 +23,9 @@ ROOTS: dict[str, dict[str, tuple[str, ...] | None]] = {
 }
 _PLACE = re.compile(r"\{\{(.*?)\}\}", re.S)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*(?:\.[^.{}\s]+)*")
+
+# What a payload may have at most, whatever an installation allows.
+LARGEST = 16 * 1024 * 1024
 
 Name = tuple[str, ...]
 
@@ -69,21 +73,65 @@ class Template:
     def __init__(self, document: Mapping[str, Any]) -> None:
         self.document = document
         self._read = _read(document)
-        self.is_constant = not any(True for _ in placeholders(document))
+        self._names = [name for _, text in placeholders(document) for name in text.names]
+        self.is_constant = not self._names
+        self.looks_only_into_events = all(name[0] == "event" for name in self._names)
+        # Most templates are flat, and their texts lone placeholders.
+        self._constants = {key: each for key, each in document.items() if not _looks(each)}
+        self._lone = [
+            (key, text.lone)
+            for key, text in self._read.items()
+            if isinstance(text, Text) and isinstance(text.lone, tuple)
+        ]
+        known = {*self._constants, *(key for key, _ in self._lone)}
+        self._others = [(key, each) for key, each in self._read.items() if key not in known]
 
-    def render(self, values: Mapping[str, Any]) -> Any:
-        if self.is_constant:
-            return self.document
-        return _render(self._read, values, "")
+    def render(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        found = self._constants.copy()
+        for key, name in self._lone:
+            value: Any = values
+            try:
+                for step in name:
+                    value = value[step]
+            except (KeyError, TypeError):
+                value = look_up(name, values, json.pointer_to("", key))
+            found[key] = value
+        for key, each in self._others:
+            found[key] = _render(each, values, json.pointer_to("", key))
+        return found
+
+    def refuse_bombs(self, values: Mapping[str, Any], size: int) -> None:
+        """A small template that names a large value many times would fill the memory before
+        anybody could measure its payload. `size` is how many characters the values have."""
+        if len(self._names) * size <= LARGEST:
+            return
+        total = 0
+        for name in self._names:
+            with contextlib.suppress(FieldMissing):
+                total += len(json.dumps(look_up(name, values)))
+            if total > LARGEST:
+                raise PayloadTooLarge(
+                    f"the template makes a payload of more than {LARGEST} bytes of this; name the "
+                    "large value once, or pass a reference"
+                )
+
+
+def _looks(value: Any) -> bool:
+    return any(True for _ in placeholders(value))
 
 
 def look_up(name: Sequence[str], values: Any, pointer: str = "") -> Any:
     """The value behind a path; digits find their place in a list."""
     value = values
     for step in name:
-        if isinstance(value, Mapping) and step in value:
+        if (type(value) is dict or isinstance(value, Mapping)) and step in value:
             value = value[step]
-        elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+        elif (
+            isinstance(value, list)
+            and len(step) < 10
+            and step.isdecimal()
+            and int(step) < len(value)
+        ):
             value = value[int(step)]
         else:
             raise FieldMissing(tuple(name), "is not there", pointer)
@@ -162,7 +210,9 @@ def _render(value: Any, values: Mapping[str, Any], pointer: str) -> Any:
     if kind is Text:
         return value.render(values, pointer)
     if kind is dict:
-        return {key: _render(each, values, f"{pointer}/{key}") for key, each in value.items()}
+        return {
+            key: _render(each, values, json.pointer_to(pointer, key)) for key, each in value.items()
+        }
     if kind is list:
         return [_render(each, values, f"{pointer}/{n}") for n, each in enumerate(value)]
     return value

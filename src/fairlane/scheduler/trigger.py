@@ -65,6 +65,15 @@ class Trigger:
         return cls(**fields)
 
     @cached_property
+    def definition_name(self) -> tuple[str, str | None]:
+        return self.definition_key or "", self.version
+
+    @cached_property
+    def actor(self) -> str:
+        """Who it is that makes its jobs."""
+        return f"trigger:{self.id}"
+
+    @cached_property
     def template(self) -> Template:
         return Template(self.payload_template)
 
@@ -84,7 +93,12 @@ class Trigger:
             return moment
         told = hashlib.sha256(f"{self.id} {moment.timestamp():.0f}".encode()).digest()
         share = int.from_bytes(told[:6]) / 2**48
-        return moment + timedelta(seconds=share * self.jitter_seconds)
+        # Never past the next time: runs stay in their order, and none catches up with another.
+        following = self.cron.after(moment)
+        most = self.jitter_seconds
+        if following is not None:
+            most = min(most, int((following - moment).total_seconds()))
+        return moment + timedelta(seconds=share * most)
 
     def shape(self) -> dict[str, Any]:
         """As the API and `--json` show it."""

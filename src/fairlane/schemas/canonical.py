@@ -29,11 +29,16 @@ def inputs_hash(key: str, version: str, payload: Any) -> str:
     return hashlib.sha256(canonical([key, version, payload])).hexdigest()
 
 
+_PLAIN = frozenset((str, int, bool, type(None)))
+
+
 def _plain(value: Any) -> Any:
     kind = type(value)
     if kind is str or kind is int or kind is bool or value is None:
         return value
     if kind is dict:
+        if _PLAIN.issuperset(map(type, value.values())):
+            return value
         return {name: _plain(each) for name, each in value.items()}
     if kind is list or kind is tuple:
         return [_plain(each) for each in value]

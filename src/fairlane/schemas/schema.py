@@ -135,7 +135,11 @@ def _compiled(text: bytes) -> Schema:
 
 def accept(definition_key: str, arg_schema: Mapping[str, Any], payload: Any) -> dict[str, Any]:
     """The payload with its defaults, if it fits; else PayloadInvalid with every fault."""
-    schema = compile(arg_schema, payload=True)
+    return fitted(definition_key, compile(arg_schema, payload=True), payload)
+
+
+def fitted(definition_key: str, schema: Schema, payload: Any) -> dict[str, Any]:
+    """The same, for whoever keeps the schema compiled."""
     try:
         completed: dict[str, Any] = schema.complete(payload)
         faults = schema.faults(completed)

@@ -10,7 +10,7 @@ language sql immutable
 as $$
   select array[
     -- producers
-    'enqueue', 'enqueue_many', 'api_enqueue', 'emit', 'emit_many',
+    'enqueue', 'enqueue_many', 'api_enqueue', 'emit', 'emit_many', 'resend',
     -- people: each takes the tenant, and refuses another's
     'cancel', 'retry', 'replay', 'resolve', 'ignore', 'explain', 'create_trigger', 'set_trigger',
     'delete_trigger', 'fire_now',
@@ -27,7 +27,9 @@ as $$
     -- tokens, and who somebody is
     'create_token', 'revoke_token', 'token_for', 'touch_token', 'tenant_id_of',
     -- the web pages: who is signed in
-    'open_session', 'session_for', 'end_session'
+    'open_session', 'session_for', 'end_session',
+    -- metrics: totals of the installation
+    'figures', 'autoscale', 'wanted_slots'
   ]
 $$;
 
@@ -194,7 +196,8 @@ declare
   -- that is reached by two is planned anew whenever they alternate.
   v_chores constant text[] := array[
     'housekeep', 'lead', 'tick', 'rescue', 'park_stuck', 'promote', 'sweep', 'make_partitions',
-    'prune', 'prune_keys', 'create_first_token', 'dispatch', 'fire', 'dedupe', 'schedule',
+    'prune', 'prune_keys', 'create_first_token', 'take_events', 'deliver', 'give_up',
+    'fire', 'dedupe', 'schedule',
     'stop_scheduling', 'register_triggers', 'run_chore', 'prune_events', 'tidy', 'keep_figures',
     'due_operation', 'put_off_operation', 'fail_operation',
     'evaluate_alerts', 'check_promises'];

@@ -46,6 +46,7 @@ class Attempt:
     reuse: bool = False
     trace: str | None = None  # that it was enqueued in
     last_trace: str | None = None  # of the attempt before, if that failed
+    waited: float = 0.0  # seconds from when it was due to its start
     definition: Definition | None = None  # None: not known here, or not as it is now
     completed: bool = False  # the payload is no longer the stored one
     stop: Stop | None = None
@@ -55,6 +56,7 @@ class Attempt:
     pids: set[int] = field(default_factory=set)  # process groups to kill with it
     missed: bool = False  # the last heartbeat did not name it
     own_trace: str | None = None  # of its own span, where traces are on
+    began: float = 0.0  # by the loop's clock, where somebody measures
 
     @classmethod
     def of(cls, row: Record, queue: str, payload: dict[str, Any] | None) -> "Attempt":
@@ -77,6 +79,7 @@ class Attempt:
             reuse=row["reuse"],
             trace=row["trace"],
             last_trace=row["last_trace"],
+            waited=row["waited"],
         )
 
     @property

@@ -25,8 +25,9 @@ from fairlane.core.connect import Record, is_pooled, send
 from fairlane.errors import LeaseLost
 from fairlane.executors.base import Executor
 from fairlane.maintenance.keeper import Keeper
-from fairlane.observe.about import about
 from fairlane.maintenance.watcher import Watcher
+from fairlane.metrics.working import Working
+from fairlane.observe.about import about
 from fairlane.outcome import Bounced, Outcome, Reused
 from fairlane.worker.attempt import Attempt, Stop
 from fairlane.worker.claimer import Claimer
@@ -56,6 +57,7 @@ class Terms:
     poll_seconds: float = 1
     grace_seconds: float = 30
     keep_house: bool = True
+    metrics: Working | None = None  # None: nobody reads them, so nothing is measured
 
     @property
     def slots(self) -> int:
@@ -79,6 +81,8 @@ class Life:
         self._threads = ThreadPoolExecutor(max(1, terms.slots), thread_name_prefix="fairlane-task")
         self._executors = Executors(terms.app, terms.url, self._threads)
         self.slots = Slots(terms.queues)
+        if terms.metrics is not None:
+            terms.metrics.slots = self.slots
         self.finisher = Finisher(self.id, self.send, self._released)
         self.claimer = Claimer(
             self.id,
@@ -213,6 +217,9 @@ class Life:
         self.preparer.know(attempt)
         if not self._executors.has_at_hand(attempt):
             attempt.definition = None  # then it is prepared first
+        if self.terms.metrics is not None:
+            attempt.began = asyncio.get_running_loop().time()
+            self.terms.metrics.started(attempt)
         self.runner.start(attempt)
 
     def _ended(self, attempt: Attempt, outcome: Outcome | None) -> None:
@@ -235,6 +242,9 @@ class Life:
         self.changed.set()
 
     def _record(self, attempt: Attempt, outcome: Outcome | None) -> None:
+        if self.terms.metrics is not None:
+            ran = asyncio.get_running_loop().time() - attempt.began
+            self.terms.metrics.ended(attempt, outcome, ran)
         self.slots.give_back(attempt.queue)
         if isinstance(outcome, Reused):
             log.info(

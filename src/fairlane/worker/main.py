@@ -18,6 +18,9 @@ from fairlane.core.connect import connected
 from fairlane.database import database
 from fairlane.errors import ConfigError, FairlaneError
 from fairlane.executors.tree import follow_parent
+from fairlane.metrics.catalogue import WORKER
+from fairlane.metrics.port import nothing, served
+from fairlane.metrics.working import Working
 from fairlane.observe import exporting
 from fairlane.worker.supervisor import PARENT, supervise
 from fairlane.worker.worker import Worker
@@ -34,7 +37,12 @@ def run(app_path: str | None, queues: dict[str, int], processes: int, settings: 
         with database(settings, start=False) as url:
             load_app(app_path) if app_path else None
             asyncio.run(_slots(url, queues))
-        return supervise(processes, sys.argv[1:], patience=settings.grace_seconds + LAST_WORDS)
+        return supervise(
+            processes,
+            sys.argv[1:],
+            patience=settings.grace_seconds + LAST_WORDS,
+            metrics_port=settings.metrics_port,
+        )
     if parent := os.environ.get(PARENT):
         # A supervisor that was killed must not leave workers that nobody watches.
         follow_parent(signal.SIGTERM, int(parent))
@@ -61,10 +69,12 @@ def _run(app: Fairlane, queues: dict[str, int], settings: Settings) -> int:
 
 
 async def _work(app: Fairlane, url: str, queues: dict[str, int], settings: Settings) -> int:
+    working = None if settings.metrics_port is None else Working()
     worker = Worker(
         app,
         url,
         await _slots(url, queues),
+        metrics=working,
         lease_seconds=settings.lease_seconds,
         poll_seconds=settings.poll_seconds,
         grace_seconds=settings.grace_seconds,
@@ -72,7 +82,8 @@ async def _work(app: Fairlane, url: str, queues: dict[str, int], settings: Setti
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, worker.stop)
-    await worker.run()
+    async with served(settings, WORKER, working.fill if working else nothing):
+        await worker.run()
     if worker.left_running:
         # Its job has gone back to its lane. What cannot be stopped must not outlive that.
         log.error("%d calls did not stop; the process ends with them", worker.left_running)

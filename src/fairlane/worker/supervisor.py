@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 log = logging.getLogger("fairlane.supervisor")
 
@@ -22,8 +22,9 @@ PARENT = "FAIRLANE_SUPERVISOR_PID"
 class Child:
     """One worker process and when it may next be started."""
 
-    def __init__(self, arguments: Sequence[str]) -> None:
+    def __init__(self, arguments: Sequence[str], settings: Mapping[str, str]) -> None:
         self._arguments = arguments
+        self._settings = settings
         self.process: subprocess.Popen[bytes] | None = None
         self._started = 0.0
         self._delay = FIRST_DELAY
@@ -33,7 +34,7 @@ class Child:
         self._started = time.monotonic()
         self.process = subprocess.Popen(
             [sys.executable, "-m", "fairlane", *self._arguments],
-            env={**os.environ, PARENT: str(os.getpid())},
+            env={**os.environ, **self._settings, PARENT: str(os.getpid())},
         )
         log.info("worker process %d started", self.process.pid)
 
@@ -53,10 +54,18 @@ class Child:
         self._delay = min(self._delay * 2, LONGEST_DELAY)
 
 
-def supervise(processes: int, arguments: Sequence[str], *, patience: float) -> int:
+def supervise(
+    processes: int,
+    arguments: Sequence[str],
+    *,
+    patience: float,
+    metrics_port: int | None = None,
+) -> int:
     """Keep `processes` workers alive until SIGTERM or SIGINT, then stop them in good order; what
-    has not stopped after `patience` seconds is killed."""
-    children = [Child(_for_one(arguments)) for _ in range(processes)]
+    has not stopped after `patience` seconds is killed. Each has metrics of its own, on the ports
+    from `metrics_port` on."""
+    one = _for_one(arguments)
+    children = [Child(one, _port(metrics_port, nth)) for nth in range(processes)]
     stopping = False
     deadline = math.inf
     asked, bell = os.pipe()
@@ -103,13 +112,23 @@ def supervise(processes: int, arguments: Sequence[str], *, patience: float) -> i
                         child.process.send_signal(number)
 
 
+def _port(first: int | None, nth: int) -> dict[str, str]:
+    """The same port after a restart; 0 is any that is free."""
+    return (
+        {"FAIRLANE_METRICS_PORT": str(first + nth if first else first)} if first is not None else {}
+    )
+
+
+OWN = ("--processes", "--metrics-port")
+
+
 def _for_one(arguments: Sequence[str]) -> list[str]:
     """The same command line for a single process."""
     kept: list[str] = []
     words = iter(arguments)
     for word in words:
-        if word == "--processes":
+        if word in OWN:
             next(words, None)
-        elif not word.startswith("--processes="):
+        elif word.partition("=")[0] not in OWN:
             kept.append(word)
     return kept

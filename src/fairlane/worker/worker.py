@@ -11,6 +11,7 @@ import asyncpg
 
 from fairlane.app import Fairlane
 from fairlane.core.connect import pool
+from fairlane.metrics.working import Working
 from fairlane.observe.about import WORKER
 from fairlane.worker.life import Life, Terms
 from fairlane.worker.patience import Patience
@@ -38,6 +39,7 @@ class Worker:
         poll_seconds: float = 1,
         grace_seconds: float = 30,
         keep_house: bool = True,
+        metrics: Working | None = None,
     ) -> None:
         self.terms = Terms(
             app=app,
@@ -48,6 +50,7 @@ class Worker:
             poll_seconds=poll_seconds,
             grace_seconds=grace_seconds,
             keep_house=keep_house,
+            metrics=metrics,
         )
         self.ready = asyncio.Event()  # registered, and claiming
         self.left_running = 0  # calls that could not be stopped: only the end of the process will

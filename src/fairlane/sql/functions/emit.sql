@@ -8,8 +8,7 @@ set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
-  v_now  timestamptz := fairlane.clock();
-  v_rang boolean;
+  v_now timestamptz := fairlane.clock();
 begin
   -- An event is acknowledged by the commit of this transaction: that must reach the disk.
   if current_setting('synchronous_commit') = 'off' then
@@ -42,19 +41,18 @@ begin
     insert into fairlane.emission (seq, tenant_id, event_id)
     select w.seq, w.tenant_id, w.id from written w
   )
-  select a.position::int, a.id, a.name, v_now,
+  select a.position::int, a.id, coalesce(e.name, a.name), coalesce(e.emitted_at, v_now),
          w.id is null or exists (select from asked b
                                   where (b.tenant_id, b.id) = (a.tenant_id, a.id)
                                     and b.position < a.position)
     from asked a
     left join written w on (w.tenant_id, w.id) = (a.tenant_id, a.id)
+    left join lateral (select o.name, o.emitted_at         -- as it was told the first time
+                         from fairlane.event o
+                        where w.id is null and o.tenant_id = a.tenant_id and o.id = a.id) e on true
    order by a.position;
 
-  -- NOTIFY takes a lock over all databases at commit, so it is sent only when somebody waits.
-  select waiting_until > v_now into v_rang from fairlane.scheduler;
-  if v_rang then
-    perform pg_notify('fairlane_events', '');
-  end if;
+  perform fairlane.ring_scheduler(v_now);
 end
 $$;
 
@@ -77,6 +75,87 @@ begin
     from fairlane.emit_many(jsonb_build_array(jsonb_build_object(
            'tenant', emit.tenant, 'name', emit.name, 'data', emit.data, 'id', emit.id,
            'correlation_id', emit.correlation_id, 'emitted_by', emit.emitted_by)));
+end
+$$;
+
+-- Writes an event down once more, as an event of its own that names the first: the triggers as they are now
+-- take it. To some of them only, or with `failed` to those that could make nothing of it. The same `id`
+-- again is the same resend; an id that is another event's is refused.
+create or replace function fairlane.resend(
+  tenant     text,
+  event_id   text,
+  id         text    default null,
+  triggers   uuid[]  default null,
+  failed     boolean default false,
+  emitted_by text    default null
+)
+returns setof fairlane.emitted
+language plpgsql
+as $$
+#variable_conflict use_column
+declare
+  v_now    timestamptz := fairlane.clock();
+  v_tenant uuid := (fairlane.tenant_named(resend.tenant)).id;
+  v_only   uuid[] := resend.triggers;
+  v_new    text := coalesce(nullif(resend.id, ''), fairlane.uuid7(fairlane.clock())::text);
+  v_old    fairlane.event;
+  v_there  fairlane.event;
+  v_answer fairlane.emitted;
+begin
+  perform fairlane.refuse_other_tenant(v_tenant);
+  if length(v_new) > 200 then
+    raise exception using errcode = 'LN107', message = 'an event id has at most 200 characters';
+  end if;
+  if current_setting('synchronous_commit') = 'off' then
+    perform set_config('synchronous_commit', 'on', true);
+  end if;
+  select * into v_old from fairlane.event e where e.tenant_id = v_tenant and e.id = resend.event_id;
+  if not found then
+    raise exception using errcode = 'LN107', message = format(
+      'tenant "%s" has no event "%s"; see: fairlane events list', resend.tenant,
+      fairlane.shown(resend.event_id));
+  end if;
+  if resend.failed and v_old.error is null then
+    v_only := array(select d.trigger_id
+                      from fairlane.delivery d
+                     where d.tenant_id = v_tenant and d.event_seq = v_old.seq and d.status = 'error'
+                       and (resend.triggers is null or d.trigger_id = any (resend.triggers)));
+  end if;
+  insert into fairlane.event (tenant_id, id, name, data, correlation_id, emitted_by, emitted_at,
+                              resend_of, only_triggers)
+  values (v_tenant, v_new, v_old.name, v_old.data, v_old.correlation_id, resend.emitted_by, v_now,
+          v_old.id, v_only)
+      on conflict do nothing
+  returning * into v_there;
+  if found then
+    insert into fairlane.emission (seq, tenant_id, event_id) values (v_there.seq, v_tenant, v_new);
+    perform fairlane.ring_scheduler(v_now);
+    v_answer.duplicate := false;
+  else
+    select * into v_there from fairlane.event e where e.tenant_id = v_tenant and e.id = v_new;
+    if v_there.resend_of is distinct from v_old.id then
+      raise exception using errcode = 'LN109', message = format(
+        'the id "%s" is another event''s; give each resend its own, or none', fairlane.shown(v_new));
+    end if;
+    v_answer.duplicate := true;
+  end if;
+  v_answer.item := 1;
+  v_answer.id := v_there.id;
+  v_answer.name := v_there.name;
+  v_answer.emitted_at := v_there.emitted_at;
+  return next v_answer;
+end
+$$;
+
+-- NOTIFY takes a lock over all databases at commit, so it is sent only when somebody waits.
+create or replace function fairlane.ring_scheduler(now timestamptz)
+returns void
+language plpgsql
+as $$
+begin
+  if (select waiting_until > ring_scheduler.now from fairlane.scheduler) then
+    perform pg_notify('fairlane_events', '');
+  end if;
 end
 $$;
 

@@ -235,7 +235,7 @@ begin
     1, fairlane.seconds_since(held.started_at, v_now), held.charged,
     case v_status when 'queued' then held.priority end,
     case v_status when 'queued' then held.id end, 0,
-    case put_back.forgive when 0 then array['retried'] end)::fairlane.movement]);
+    0, case put_back.forgive when 0 then array['retried'] end)::fairlane.movement]);
   if v_status = 'queued' then
     perform fairlane.ring(array[held.queue]);
   end if;
@@ -276,7 +276,7 @@ begin
          last_error = excluded.last_error, settled_at = null, settled_by = null;
   perform fairlane.settle(array[row(
     held.lane_id, 0, 0, -1, 1, fairlane.seconds_since(held.started_at, v_now), held.charged,
-    null, null, 0, array['dead_letter'])::fairlane.movement]);
+    null, null, 0, 0, array['dead_letter'])::fairlane.movement]);
   return 'dead_letter';
 end
 $$;

@@ -108,12 +108,13 @@ begin
            coalesce(sum(fairlane.seconds_since(started_at, v_now))
                     filter (where status = 'running'), 0) as seconds,
            coalesce(sum(charged) filter (where status = 'running'), 0) as charged,
-           array_agg(end_status) as tally
+           count(*) filter (where end_status = 'succeeded') as succeeded,
+           array_agg(end_status) filter (where end_status <> 'succeeded') as tally
       from gone
      group by lane_id
   )
   select array_agg(row(lane_id, queued, scheduled, running, ended, seconds, charged,
-                       null, null, 0, tally)::fairlane.movement),
+                       null, null, 0, succeeded, tally)::fairlane.movement),
          (select coalesce(array_agg(id), '{}') from gone)
     into retire.movements, retire.ids
     from by_lane;

@@ -46,7 +46,7 @@ begin
      group by lane_id
   )
   select array_agg(row(lane_id, n, -n, 0, 0, 0, 0, priority, first, 0,
-                       null)::fairlane.movement),
+                       0, null)::fairlane.movement),
          sum(n),
          (select array_agg(distinct queue) from promoted)
     into v_movements, v_done, v_queues

@@ -110,6 +110,7 @@ declare
   v_now   timestamptz := fairlane.clock();
   v_wake  uuid[];
   v_freed uuid[];
+  v_more  boolean;      -- there is more to count than successes
 begin
   with moved as (
     update fairlane.lane l
@@ -127,7 +128,7 @@ begin
       from unnest(movements) m
      where l.id = m.lane_id
     returning l.id, l.share_id, l.gates, l.state, m.queued, m.running, m.ended, m.seconds, m.charged,
-              m.over_backlog, m.tally
+              m.succeeded, m.tally is not null or m.over_backlog > 0 as has_more
   ), gate as (
     update fairlane.gate g
        set running = g.running + d.running
@@ -143,48 +144,25 @@ begin
     -- What a job really took replaces what it was charged; the next is expected to be alike.
     update fairlane.share s
        set vtime    = s.vtime + (d.seconds - d.charged) / s.weight,
-           expected = case when d.ended = 0 then s.expected else
-                        greatest(s.expected + (d.seconds / d.ended - s.expected)
-                                              * (1 - power(0.8, least(d.ended, 50))), 0.0001) end,
-           worker_seconds        = s.worker_seconds + d.seconds,
-           succeeded             = s.succeeded + d.succeeded,
-           succeeded_with_errors = s.succeeded_with_errors + d.succeeded_with_errors,
-           failed                = s.failed + d.failed,
-           canceled              = s.canceled + d.canceled,
-           dead_letter           = s.dead_letter + d.dead_letter,
-           retried               = s.retried + d.retried,
-           replayed              = s.replayed + d.replayed,
-           resolved              = s.resolved + d.resolved,
-           ignored               = s.ignored + d.ignored,
-           over_backlog          = s.over_backlog + d.over_backlog
+           expected = greatest(s.expected + (d.seconds / d.ended - s.expected)
+                                            * (1 - power(0.8, least(d.ended, 50))), 0.0001),
+           worker_seconds = s.worker_seconds + d.seconds,
+           succeeded      = s.succeeded + d.succeeded
       from (select share_id, sum(ended) as ended, sum(seconds) as seconds, sum(charged) as charged,
-                   sum(over_backlog) as over_backlog, sum(succeeded) as succeeded,
-                   sum(succeeded_with_errors) as succeeded_with_errors, sum(failed) as failed,
-                   sum(canceled) as canceled, sum(dead_letter) as dead_letter,
-                   sum(retried) as retried, sum(replayed) as replayed, sum(resolved) as resolved,
-                   sum(ignored) as ignored
-              from moved m
-             cross join lateral (
-                     select count(*) filter (where what = 'succeeded') as succeeded,
-                            count(*) filter (where what = 'succeeded_with_errors')
-                              as succeeded_with_errors,
-                            count(*) filter (where what = 'failed') as failed,
-                            count(*) filter (where what = 'canceled') as canceled,
-                            count(*) filter (where what = 'dead_letter') as dead_letter,
-                            count(*) filter (where what = 'retried') as retried,
-                            count(*) filter (where what = 'replayed') as replayed,
-                            count(*) filter (where what = 'resolved') as resolved,
-                            count(*) filter (where what = 'ignored') as ignored
-                       from unnest(m.tally) what) t
-             where m.ended > 0
-                or m.over_backlog > 0
-                or m.tally is not null
+                   sum(succeeded) as succeeded
+              from moved
+             where ended > 0
              group by share_id) d
      where s.id = d.share_id
   )
   select (select array_agg(id) from moved where queued > 0 and state = 'idle'),
-         (select array_agg(id) from gate where has_room)
-    into v_wake, v_freed;
+         (select array_agg(id) from gate where has_room),
+         (select bool_or(has_more) from moved)
+    into v_wake, v_freed, v_more;
+
+  if v_more then
+    perform fairlane.add_tallies(movements);
+  end if;
 
   -- A statement of its own: a lane may have come to stand at a gate while we waited for it.
   if exists (select
@@ -197,6 +175,47 @@ begin
   if v_wake is not null then
     perform fairlane.wake(v_wake);
   end if;
+end
+$$;
+
+-- Counts what did not simply succeed. Apart, since most batches have nothing of it.
+create or replace function fairlane.add_tallies(movements fairlane.movement[])
+returns void
+language plpgsql
+as $$
+#variable_conflict use_column
+begin
+  update fairlane.share s
+     set succeeded_with_errors = s.succeeded_with_errors + d.succeeded_with_errors,
+         failed       = s.failed + d.failed,
+         canceled     = s.canceled + d.canceled,
+         dead_letter  = s.dead_letter + d.dead_letter,
+         retried      = s.retried + d.retried,
+         replayed     = s.replayed + d.replayed,
+         resolved     = s.resolved + d.resolved,
+         ignored      = s.ignored + d.ignored,
+         over_backlog = s.over_backlog + d.over_backlog
+    from (select share_id,
+                 count(*) filter (where what = 'succeeded_with_errors') as succeeded_with_errors,
+                 count(*) filter (where what = 'failed') as failed,
+                 count(*) filter (where what = 'canceled') as canceled,
+                 count(*) filter (where what = 'dead_letter') as dead_letter,
+                 count(*) filter (where what = 'retried') as retried,
+                 count(*) filter (where what = 'replayed') as replayed,
+                 count(*) filter (where what = 'resolved') as resolved,
+                 count(*) filter (where what = 'ignored') as ignored,
+                 sum(n) as over_backlog
+            from (select l.share_id, what, 0 as n
+                    from unnest(movements) m
+                   cross join unnest(m.tally) what
+                    join fairlane.lane l on l.id = m.lane_id
+                   union all
+                  select l.share_id, null, m.over_backlog
+                    from unnest(movements) m
+                    join fairlane.lane l on l.id = m.lane_id
+                   where m.over_backlog > 0) each
+           group by share_id) d
+   where s.id = d.share_id;
 end
 $$;
 

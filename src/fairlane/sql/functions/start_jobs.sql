@@ -58,7 +58,8 @@ begin
     returning j.id, j.attempt, j.forgiven, j.max_attempts, j.tenant_id, j.definition_id, j.priority,
               j.payload, j.correlation_id, j.started_at, j.inputs_hash, j.reuse, j.trace,
               case when j.last_error is not null then j.last_error ->> 'trace' end as last_trace,
-              greatest(start_jobs.now - greatest(j.scheduled_for, j.created_at), interval '0') as waited,
+              greatest(date_part('epoch', start_jobs.now - greatest(j.scheduled_for, j.created_at)),
+                       0) as waited,
               c.nth, c.place, c.take, c.tenant, c.key, c.version, c.revision, c.timeout_seconds
   ), by_lane as (
     select nth, count(*)::int as n, sum(waited) as waited, max(priority) as priority,
@@ -107,7 +108,7 @@ begin
     update fairlane.share s
        set vtime = s.vtime + d.cost / s.weight,
            started = s.started + d.n,
-           wait_seconds = s.wait_seconds + coalesce(date_part('epoch', d.waited), 0),
+           wait_seconds = s.wait_seconds + coalesce(d.waited, 0),
            -- With eight lanes in the turn there may be more that it did not look at.
            ready = not s.paused
                    and (d.ready or (d.lanes = 8
@@ -129,7 +130,7 @@ begin
          -- A large payload is fetched on its own: while a result is being sent, locks are held.
          case when pg_column_size(payload) <= 4096 then payload end,
          correlation_id, timeout_seconds, started_at, revision, inputs_hash, reuse,
-         date_part('epoch', waited)::real, trace, last_trace
+         waited::real, trace, last_trace
     from started
    order by nth, place;
 end

@@ -74,7 +74,7 @@ begin
        group by lane_id
     )
     select array_agg(row(lane_id, queued, scheduled, 0, 0, 0, 0, head_priority, head_id,
-                         over_backlog, tally)::fairlane.movement),
+                         over_backlog, 0, tally)::fairlane.movement),
            coalesce(sum(n), 0)
       into v_fold, v_taken
       from by_lane;

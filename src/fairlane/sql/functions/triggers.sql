@@ -105,6 +105,8 @@ begin
   return query select * from fairlane.triggers where id = v_old.id;
   delete from fairlane.trigger g where g.id = v_old.id;
   delete from fairlane.recent r where r.tenant_id = v_old.tenant_id and r.trigger_id = v_old.id;
+  -- One that is for all tenants has some of each; what ends by itself may do so.
+  delete from fairlane.recent r where r.ends_at = 'infinity' and r.trigger_id = v_old.id;
   perform fairlane.note_change('trigger.delete', fairlane.tenant_or_none(v_old.tenant_id),
                                v_old.id::text, jsonb_build_object('label', v_old.label));
 end
@@ -118,16 +120,23 @@ as $$
 #variable_conflict use_column
 declare
   v_old    fairlane.trigger := fairlane.trigger_of(fire_now.id, fire_now.tenant);
+  v_at     timestamptz := fairlane.clock();
   v_answer fairlane.enqueued;
 begin
   select e.* into v_answer from fairlane.enqueue_many(jsonb_build_array(fire_now.job)) e;
+  -- A whole minute is the schedule's own, and each firing has a time that no other has.
+  while v_at = date_trunc('minute', v_at)
+        or exists (select from fairlane.firing f
+                    where f.trigger_id = v_old.id and f.scheduled_for = v_at
+                      and f.tenant_id = fairlane.tenant_id_of(fire_now.job ->> 'tenant')) loop
+    v_at := v_at + interval '1 microsecond';
+  end loop;
   insert into fairlane.firing (tenant_id, trigger_id, scheduled_for, manual, status, job_id, fired_at)
-  select t.id, v_old.id, fairlane.clock(), true,
+  select t.id, v_old.id, v_at, true,
          case when v_answer.deduplicated or v_answer.reused then 'deduped' else 'enqueued' end,
          v_answer.id, fairlane.clock()
     from fairlane.tenant t
-   where t.slug = fire_now.job ->> 'tenant'
-      on conflict do nothing;       -- twice in one microsecond
+   where t.slug = fire_now.job ->> 'tenant';
   perform fairlane.note_change('trigger.fire', fairlane.tenant_or_none(v_old.tenant_id),
                                v_old.id::text, jsonb_build_object('job', v_answer.id));
   return next v_answer;

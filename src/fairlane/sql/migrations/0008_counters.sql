@@ -1,6 +1,6 @@
 -- Counters that the verbs keep; see docs/adr/0108-counters.md.
 
-alter type fairlane.movement add attribute tally text[];
+alter type fairlane.movement add attribute succeeded int, add attribute tally text[];
 alter table fairlane.arrival add column tally text;
 
 alter table fairlane.share

@@ -86,5 +86,6 @@ create type fairlane.movement as (
   head_priority    int,           -- the first of the jobs that became queued
   head_id          uuid,
   over_backlog     int,
-  tally            text[]         -- what its share counts of this: counters of the same names
+  succeeded        int,
+  tally            text[]         -- what else its share counts of this: counters of these names
 );

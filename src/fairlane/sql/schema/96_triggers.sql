@@ -55,11 +55,15 @@ create table fairlane.event (
   correlation_id text,
   emitted_by     text,
   emitted_at     timestamptz not null,
+  resend_of      text,                              -- the event that it is once more
+  only_triggers  uuid[],                            -- null: every one that takes it
+  error          jsonb,                             -- why nothing could come of it
   primary key (tenant_id, id)                       -- the same id again is the same event
 );
 
 create index event_by_tenant on fairlane.event (tenant_id, seq);
 create index event_by_time   on fairlane.event (emitted_at);
+create index event_resends   on fairlane.event (tenant_id, resend_of) where resend_of is not null;
 
 -- What emit answers. `duplicate`: the id was there before, and this is that event.
 create type fairlane.emitted as (
@@ -78,7 +82,8 @@ create table fairlane.emission (
   event_id  text   not null
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
 
-create index emission_by_seq on fairlane.emission (seq);
+-- take_events: whose turn is it, and what waits longest of theirs
+create index emission_by_tenant on fairlane.emission (tenant_id, seq);
 
 -- What came of an event for one trigger that it matched.
 create table fairlane.delivery (
@@ -93,7 +98,7 @@ create table fairlane.delivery (
   primary key (tenant_id, event_seq, trigger_id)
 );
 
-create index delivery_by_trigger on fairlane.delivery (trigger_id, event_seq);
+create index delivery_by_trigger on fairlane.delivery (trigger_id, delivered_at, event_seq);
 
 -- What came of a time of a schedule. One row a trigger and time: that is what makes a firing happen
 -- once, whoever leads.
@@ -113,7 +118,8 @@ create table fairlane.firing (
   primary key (tenant_id, trigger_id, scheduled_for)
 );
 
-create index firing_by_time on fairlane.firing (fired_at);
+create index firing_by_time    on fairlane.firing (fired_at);
+create index firing_by_trigger on fairlane.firing (trigger_id, fired_at, scheduled_for);
 
 -- The last job of a trigger and payload, for as long as the dedupe window lasts.
 create table fairlane.recent (
@@ -122,6 +128,7 @@ create table fairlane.recent (
   payload_hash text        not null,
   job_id       uuid        not null,
   ends_at      timestamptz not null,
+  made_at      timestamptz,                         -- from when the window counts
   primary key (tenant_id, trigger_id, payload_hash)
 );
 
@@ -132,7 +139,8 @@ create table fairlane.scheduler (
   only_row      boolean     primary key default true check (only_row),
   holder        uuid,
   expires_at    timestamptz not null default '-infinity',
-  waiting_until timestamptz not null default '-infinity'
+  waiting_until timestamptz not null default '-infinity',
+  seen_at       timestamptz not null default '-infinity'     -- the time when it was last looked at
 ) with (fillfactor = 50);
 
 insert into fairlane.scheduler default values;

@@ -1,80 +1,36 @@
-"""Something to look at: an app with six kinds of jobs, and a stream of them for four tenants.
-
-The tasks only wait and now and then go wrong, as real ones do. `python -m fairlane.demo` keeps the
-stream going; a worker runs it with `--app fairlane.demo:app`.
-"""
+"""The demo's tenants, and jobs and events for them, second by second."""
 
 import asyncio
 import logging
 import random
-import signal
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import asyncpg
 
-from fairlane import Fairlane, JobContext, Request
+from fairlane import Request
 from fairlane.core import calls, connect
 from fairlane.core.connect import send
-from fairlane.database import database
+from fairlane.definitions import apply
+from fairlane.definitions.check import check_all
+from fairlane.definitions.rows import queues
+from fairlane.demo.past import Past
+from fairlane.demo.tasks import (
+    COMMANDS,
+    app,
+    deliver_webhook,
+    generate_report,
+    import_ledger,
+    send_email,
+    send_fax,
+    transcode,
+)
 from fairlane.errors import FairlaneError, TenantExists
 
 log = logging.getLogger("fairlane.demo")
 
-app = Fairlane()
-
-
-# The tasks ------------------------------------------------------------------
-
-
-@app.job("fax.send", queue="critical", timeout=30, max_attempts=3, retry_delays=[5, 15])
-async def send_fax(ctx: JobContext, number: str, pages: int) -> dict[str, Any]:
-    """Quick and urgent: critical work has slots of its own."""
-    await asyncio.sleep(0.2 * pages)
-    return {"number": number, "pages": pages}
-
-
-@app.job("email.send", timeout=30, max_attempts=3, retry_delays=[5, 30])
-async def send_email(ctx: JobContext, to: str, template: str) -> dict[str, Any]:
-    """Short, and there are many of them."""
-    await asyncio.sleep(random.uniform(0.1, 0.5))
-    return {"to": to, "template": template}
-
-
-@app.job("webhooks.deliver", timeout=15, max_attempts=5, retry_delays=[2, 5, 10, 20])
-async def deliver_webhook(ctx: JobContext, url: str) -> dict[str, Any]:
-    """Flaky: every third call meets a receiver that is having a bad day."""
-    await asyncio.sleep(random.uniform(0.1, 0.8))
-    if random.random() < 0.35:
-        raise ConnectionError(f"{url} answered 503")
-    return {"status": 200}
-
-
-@app.job("reports.generate", queue="bulk", timeout=120, max_attempts=2, retry_delays=[10])
-async def generate_report(ctx: JobContext, report_id: int, fmt: str = "pdf") -> dict[str, Any]:
-    """Long enough to see it wait for its turn."""
-    await asyncio.sleep(random.uniform(1, 4))
-    return {"file": f"report-{report_id}.{fmt}", "rows": report_id % 9_000}
-
-
-@app.job("video.transcode", queue="bulk", timeout=120, max_attempts=2, retry_delays=[10])
-async def transcode(ctx: JobContext, video: str) -> dict[str, Any]:
-    """Slow; those of one tenant share a key and run one after the other."""
-    await asyncio.sleep(random.uniform(12, 20))
-    return {"video": video, "formats": ["1080p", "720p"]}
-
-
-@app.job("ledger.import", timeout=15, max_attempts=2, retry_delays=[3])
-async def import_ledger(ctx: JobContext, file: str) -> None:
-    """Never works: what becomes of it is a matter for a person."""
-    await asyncio.sleep(0.3)
-    raise ValueError(f"{file}: line 1 has 7 columns, expected 9")
-
-
-# The stream -----------------------------------------------------------------
 
 TENANTS = {
     "acme": ("pro", "Acme Insurance"),
@@ -103,7 +59,11 @@ STREAMS = (
     Stream(EVERYBODY, "reports.generate", "bulk", 0.2, 12),
     Stream(("acme", "megacorp"), "video.transcode", "bulk", 0.02, 12),
     Stream(("harbor",), "ledger.import", "default", 0.1, 40),
+    Stream(EVERYBODY, "disk.report", "default", 0.02, 40),
 )
+# Events come by themselves; a trigger makes jobs of them.
+EVENT, EVENTS_A_SECOND = "provider.folder.updated", 0.15
+PROVIDERS, FOLDERS = ("dropbox", "drive"), ("/contracts", "/photos", "/invoices/2026")
 # The noisy tenant sends its mail in floods; the others should not notice.
 FLOOD, FLOOD_EVERY, FLOOD_BELOW = 250, 45, 40
 
@@ -146,6 +106,8 @@ def request(tenant: str, key: str) -> Request:
                 concurrency_key="encoder",
                 video=f"clip-{number}.mov",
             )
+        case "disk.report":
+            return Request(definition_key=key, payload={}, tenant=tenant, correlation_id=cid)
         case _:
             return import_ledger.request(
                 tenant=tenant, correlation_id=cid, file=f"ledger-{number}.csv"
@@ -164,7 +126,10 @@ class Producer:
         for slug, (plan, name) in TENANTS.items():
             with suppress(TenantExists):
                 await send(self._conn, calls.create_tenant(slug, plan, name, {}))
+        written = check_all(COMMANDS, queues=await queues(self._conn), what="the demo")
+        await apply.apply(self._conn, written)
         await app.register_through(partial(send, self._conn))
+        await Past(self._conn).make(list(TENANTS))
 
     async def tick(self) -> int:
         """Enqueue what is due, and say how much that was."""
@@ -176,7 +141,15 @@ class Producer:
         if wanted:
             async with self._conn.transaction():
                 await app.enqueue_many(wanted, connection=self._conn)
+        await self._events()
         return len(wanted)
+
+    async def _events(self) -> None:
+        for tenant in TENANTS:
+            if random.random() < EVENTS_A_SECOND:
+                what = {"provider": random.choice(PROVIDERS), "folder": random.choice(FOLDERS)}
+                async with self._conn.transaction():
+                    await app.emit(EVENT, what, tenant=tenant, connection=self._conn)
 
     def _steady(self, live: dict[tuple[str, str], int], parked: int) -> Iterator[Request]:
         for stream in STREAMS:
@@ -207,26 +180,3 @@ async def produce(url: str) -> None:
         except (FairlaneError, asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
             log.warning("the stream pauses: %s", " ".join(str(error).split()))
             await asyncio.sleep(3)
-
-
-async def _until_stopped(url: str) -> None:
-    task = asyncio.create_task(produce(url))
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, task.cancel)
-    with suppress(asyncio.CancelledError):
-        await task
-
-
-def main() -> None:
-    from fairlane import config
-    from fairlane.cli.logs import log_to_stderr
-
-    settings = config.load()
-    log_to_stderr(settings)
-    with database(settings, start=False) as url:
-        asyncio.run(_until_stopped(url))
-
-
-if __name__ == "__main__":
-    main()

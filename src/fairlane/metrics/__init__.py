@@ -1,0 +1,1 @@
+"""What the product tells of itself in numbers: see docs/metrics.md."""
