@@ -12,8 +12,8 @@ from playwright.sync_api import Page, expect
 
 from fairlane.api.models import PlanChanges, QueueChanges, TenantIn
 from fairlane.web.fairness import Share, jain
-from fairlane.web.forms import read
 from fairlane.web.pages import PAGES as EVERY
+from fairlane.web.sent import read
 from web.browser import Tab
 from web.conftest import Visit
 from web.stage import XSS, Stage
@@ -44,10 +44,10 @@ PAGES = (
 def test_the_operators_pages_are_accessible_and_run_nothing_that_somebody_wrote(
     visit: Visit, stage: Stage, theme: str
 ) -> None:
-    # In the dark all is as in the light but the colours.
+    # In the dark all is as in the light but the colours: those of each kind of part.
     rules = {} if theme == "light" else {"runOnly": ["color-contrast"]}
     tab = visit("/account", "operator", theme)
-    for path in PAGES:
+    for path in PAGES if theme == "light" else PAGES[:6] + PAGES[6:13:6]:
         tab.page.goto(stage.address + path.format(**stage.names))
         assert tab.page.locator("h1").count() == 1, path
         assert tab.page.locator("img").count() == 0, path

@@ -1,7 +1,6 @@
 """/admin/jobs, summary, workers, fairness, audit: the whole installation at a glance."""
 
-from typing import Annotated, Any, NamedTuple
-from uuid import UUID
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 from starlette.responses import Response
@@ -10,6 +9,7 @@ from fairlane import shapes
 from fairlane.api import listing
 from fairlane.api.admin.queues import QUEUES
 from fairlane.api.answers import answer, page_of, plain
+from fairlane.api.auditing import Wanted, changes_of
 from fairlane.api.here import Here
 from fairlane.api.jobs import JobFilter
 from fairlane.api.models import AdminSummaryOut, AuditList, FairnessOut, JobList, WorkerList
@@ -18,7 +18,7 @@ from fairlane.api.permits import MayOperate
 from fairlane.api.route import PREFIX, Route
 from fairlane.api.summary import summary_of_all
 from fairlane.core.calls import Call
-from fairlane.core.connect import Connection, send
+from fairlane.core.connect import send
 
 router = APIRouter(prefix=f"{PREFIX}/admin", tags=["admin"], route_class=Route)
 
@@ -92,20 +92,6 @@ async def fairness(who: MayOperate, here: Here, part: Paged, queue: Text | None 
     return page_of(shown, f"{shown[-1]['queue']} {shown[-1]['tenant']}" if more else None)
 
 
-AUDIT = """
-select a.id, a.at, a.actor, a.action, t.slug as tenant, a.target, a.detail
-  from fairlane.audit a
-  left join fairlane.tenant t on t.id = a.tenant_id
- where ($1::bigint is null or a.id < $1)
-   and ($2::uuid is null or a.tenant_id = $2)
-   and ($3::text is null or a.action = $3)
-   and ($4::text is null or a.actor = $4)
-   and ($5::text is null or a.target = $5)
- order by a.id desc
- limit $6
-"""
-
-
 @router.get("/audit", response_model=AuditList, summary="Show who changed what")
 async def audit(
     who: MayOperate,
@@ -116,24 +102,6 @@ async def audit(
     target: Text | None = None,
 ) -> Response:
     """Newest first; with X-Fairlane-Tenant, one tenant's."""
-    wanted = AuditFilter(who.tenant_id, action, actor, target)
+    wanted = Wanted(action=action, actor=actor, target=target)
     async with here.database.acting(who, within=here.limits.read_seconds) as connection:
-        return page_of(*await audit_of(connection, wanted, part))
-
-
-class AuditFilter(NamedTuple):
-    """What the audit is narrowed by; None is anything."""
-
-    tenant_id: UUID | None = None
-    action: str | None = None
-    actor: str | None = None
-    target: str | None = None
-
-
-async def audit_of(
-    connection: Connection, wanted: AuditFilter, part: Page
-) -> tuple[list[dict[str, Any]], str | None]:
-    """A page of the audit, and where the next one goes on."""
-    rows = await send(connection, Call(AUDIT, (part.below, *wanted, part.rows)))
-    shown = [plain(row, "detail") for row in rows[part.offset :][: part.limit]]
-    return shown, str(shown[-1]["id"]) if len(rows) == part.rows else None
+        return page_of(*await changes_of(connection, who, wanted, part))

@@ -14,7 +14,7 @@ from fairlane.core import calls
 from fairlane.core.calls import Call
 from fairlane.core.connect import Connection, send
 from fairlane.errors import FairlaneError
-from fairlane.web.forms import Sent, read
+from fairlane.web.sent import Sent, read
 from fairlane.web.visit import Visit
 from fairlane.web.words import plural
 

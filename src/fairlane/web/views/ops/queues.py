@@ -8,7 +8,7 @@ from fairlane.core.calls import Call
 from fairlane.core.connect import send
 from fairlane.errors import FairlaneError
 from fairlane.web import samples
-from fairlane.web.forms import Sent, read
+from fairlane.web.sent import Sent, read
 from fairlane.web.views.ops.crew import seen
 from fairlane.web.visit import Visit
 

@@ -11,7 +11,7 @@ from fairlane.core.calls import Call
 from fairlane.core.connect import Connection, send
 from fairlane.errors import FairlaneError
 from fairlane.web import samples
-from fairlane.web.forms import Sent, read
+from fairlane.web.sent import Sent, read
 from fairlane.web.visit import Visit
 
 ROWS = 50
