@@ -56,7 +56,8 @@ async def _found(
             who = await visit.here.door.acting_for(who, asked["tenant"])
         except TenantNotFound:
             return [], None
-    words = {name: asked[name] or None for name in ("action", "actor", "target")}
+    action, actor, target = (asked[name] or None for name in ("action", "actor", "target"))
+    wanted = Wanted(action=action, actor=actor, target=target)
     part = Page(limit=most, cursor=visit.query("before") or None)
     async with reading(visit.here, who) as connection:
-        return await changes_of(connection, who, Wanted(**words), part)
+        return await changes_of(connection, who, wanted, part)
