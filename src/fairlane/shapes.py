@@ -16,8 +16,8 @@ DEAD_LETTER = (
     *("source", "source_ref", "priority", "payload", "inputs_hash", "dedupe_key"),
     *("concurrency_key", "correlation_id", "created_at", "scheduled_for", "queued_at"),
     *("started_at", "died_at", "attempt_count", "max_attempts", "lost", "worker", "phase"),
-    *("progress", "errors", "last_error", "retry_of", "replays", "created_by", "notes"),
-    *("settled_at", "settled_by"),
+    *("progress", "errors", "last_error", "fingerprint", "retry_of", "replays", "created_by"),
+    *("notes", "settled_at", "settled_by"),
 )
 OPERATION = (
     *("id", "tenant", "action", "filter", "note", "per_second", "state", "estimate", "at_least"),

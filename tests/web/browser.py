@@ -55,6 +55,11 @@ class Tab:
             ),
         )
 
+    def go(self, address: str) -> None:
+        """To another page, if this one is without fault."""
+        self.check()
+        self.page.goto(address)
+
     def check(self) -> None:
         """No error, no violation of the policy, nothing injected has run."""
         self.wrong += self.page.evaluate("window.violations ?? []")

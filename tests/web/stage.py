@@ -68,6 +68,7 @@ async def dress(core: Core, stage: Stage) -> None:
     rival = await tokens.create(core.conn, Role.ADMIN, tenant="globex")
     stage.tokens["rival"] = rival.token
     await _past(core)
+    await _used(core)
     await _work(core, stage)
 
 
@@ -88,6 +89,23 @@ async def _past(core: Core) -> None:
          cross join lateral generate_series(1, 14 + (9 * sin(minute / 6.0))::int + minute % 4) n
           join fairlane.tenant t on t.slug = (array['acme', 'globex', 'initech'])[n % 3 + 1]
           join fairlane.definition d on d.key = 'email.send'
+        """
+    )
+
+
+async def _used(core: Core) -> None:
+    """What was used in the three weeks before."""
+    await core.fetch(
+        """
+        insert into fairlane.rollup (hour, tenant_id, queue, definition_key, status, jobs, attempts,
+                                     run_seconds, wait_seconds, longest_seconds)
+        select date_trunc('hour', fairlane.clock()) - make_interval(days => day), t.id, 'default',
+               'email.send', status, n, n + n / 10, n * 1.7, n * 0.4, 9
+          from generate_series(1, 21) day
+         cross join (values ('succeeded', 1.0), ('failed', 0.05),
+                            ('canceled', 0.02)) s (status, part)
+         cross join lateral (select ((2600 + 900 * sin(day / 2.0)) * part)::int) c (n)
+          join fairlane.tenant t on t.slug = 'acme'
         """
     )
 
@@ -143,6 +161,43 @@ async def _work(core: Core, stage: Stage) -> None:
     stage.jobs["queued"] = await core.enqueue("acme", "reports.generate")
     await core.enqueue("umbrella", "reports.generate")
     await core.sweep()
+    await _dead(core, stage)
+
+
+async def _dead(core: Core, stage: Stage) -> None:
+    """Dead letters of several causes, with what was printed, notes, and bulk operations."""
+    await core.a_definition(
+        "invoices.pull",
+        max_attempts=1,
+        queue="critical",
+        redact=["api_key"],
+        arg_schema={
+            "type": "object",
+            "properties": {
+                "account": {"type": "integer", "minimum": 1},
+                "api_key": {"type": "string"},
+            },
+            "required": ["account"],
+        },
+    )
+    worker = await core.a_worker(3600)
+    limits = {"max_running": 100, "max_backlog": 500, "starts_per_minute": 600}
+    await core.send(calls.set_tenant("acme", limits))
+    causes = [f"account {number} answered 503" for number in (4711, 4712, 4713)]
+    for message in (*causes, "the certificate of crm.example has expired", XSS):
+        payload = {"account": 7, "api_key": "of-nobody-else"}
+        job = await core.enqueue("acme", "invoices.pull", payload=payload, correlation_id=XSS[:90])
+        lease = await core.claim_one(worker, "critical")
+        said = {"stdout": {"tail": "GET /invoices\n503\n" + XSS, "bytes": 91}}
+        item = {"job_id": job, "attempt": lease.attempt, "output": said}
+        await core.send(calls.report(lease.worker, [item]))
+        trace = 'Traceback (most recent call last):\n  File "pull.py", line 12, in pull'
+        await core.fail(lease, error={"type": "HttpError", "message": message, "traceback": trace})
+        stage.jobs["dead_xss" if message is XSS else "dead"] = job
+    await core.send(calls.note_dead_letter(stage.jobs["dead_xss"], XSS, "acme"))
+    asked = {"definition_key": "reports.generate"}
+    (row,) = await core.send(calls.create_operation("acme", "cancel", asked, XSS))
+    stage.jobs["operation"] = row["id"]
 
 
 async def report(

@@ -74,9 +74,9 @@ def test_new_jobs_wait_behind_a_chip_while_rows_are_selected(visit: Visit, stage
     assert page.locator("tr[data-row] input").first.is_checked()
 
 
-def test_nine_tabs_are_live_over_one_stream(visit: Visit, stage: Stage) -> None:
+def test_seven_tabs_are_live_over_one_stream(visit: Visit, stage: Stage) -> None:
     """Six streams would take all connections that Chromium has for a server."""
-    pages = [visit(f"/t/acme/jobs/{stage.jobs['running']}", "admin").page for _ in range(9)]
+    pages = [visit(f"/t/acme/jobs/{stage.jobs['running']}", "admin").page for _ in range(7)]
     stage.do(lambda core: progress(core, stage, 40))
     for page in pages:
         page.bring_to_front()

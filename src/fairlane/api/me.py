@@ -1,6 +1,5 @@
 """/me and /tokens: who calls, and what lets others call."""
 
-from datetime import timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path
@@ -13,8 +12,8 @@ from fairlane.api.here import Here
 from fairlane.api.models import MeOut, NewTokenOut, TokenIn, TokenList, TokenOut
 from fairlane.api.paging import Page, page
 from fairlane.api.permits import MayGiveTokens, SignedIn
-from fairlane.api.problems import Problem
 from fairlane.api.route import PREFIX, Route
+from fairlane.api.token_service import end_token, make_token
 
 router = APIRouter(prefix=PREFIX, tags=["access"], route_class=Route)
 
@@ -48,22 +47,8 @@ async def list_tokens(
 async def create_token(who: MayGiveTokens, here: Here, body: TokenIn) -> Response:
     """Its text is shown in this answer and never again. An admin makes tokens of its own tenant;
     an operator also those of operators and workers, which belong to none."""
-    role = Role(body.role)
-    if not role.is_of_tenant and who.role is not Role.OPERATOR:
-        raise Problem(403, f"only an operator makes a token of role {role}", "forbidden")
-    if role.is_of_tenant and who.tenant is None:
-        raise Problem(
-            422, "name the tenant that the token is for: X-Fairlane-Tenant", "tenant-needed"
-        )
     lasts = body.expires_in_seconds
-    async with here.database.acting(who) as connection:
-        made = await tokens.create(
-            connection,
-            role,
-            tenant=who.tenant if role.is_of_tenant else None,
-            name=body.name,
-            expires_in=None if lasts is None else timedelta(seconds=lasts),
-        )
+    made = await make_token(here, who, Role(body.role), body.name, lasts)
     return answer(made.as_dict(), 201)
 
 
@@ -72,8 +57,4 @@ async def revoke_token(
     token_id: Annotated[str, Path(min_length=1, max_length=64)], who: MayGiveTokens, here: Here
 ) -> Response:
     """It ends at once, and with it the streams that it opened."""
-    async with here.database.acting(who) as connection:
-        revoked = await tokens.revoke(connection, token_id, who.tenant)
-    # Here it ends before the answer; other servers hear of it.
-    here.door._revoked(revoked.id)
-    return answer(revoked.as_dict())
+    return answer((await end_token(here, who, token_id)).as_dict())

@@ -23,6 +23,9 @@ State = Literal[
     "dead_letter",
 ]
 PLAIN = r"^[^\x00]*$"
+Fingerprint = Annotated[
+    str, Field(pattern="^[0-9a-f]{16}$", description="What dead letters of one cause share.")
+]
 Note = Annotated[str, Field(max_length=4000, pattern=PLAIN)]
 Int4 = Annotated[int, Field(ge=-(2**31), le=2**31 - 1)]
 Limit = Annotated[int, Field(ge=0, le=2**31 - 1)]
@@ -355,6 +358,7 @@ class DeadLetterOut(Out):
     attempt_count: int
     max_attempts: int
     last_error: Document | None
+    fingerprint: str
     replays: int
     notes: str | None
     settled_at: datetime | None
@@ -378,6 +382,10 @@ class NotesIn(In):
     notes: Note | None = None
 
 
+class NoteIn(In):
+    notes: str = Field(max_length=4000, pattern=r"^[^\x00]*[^\s\x00][^\x00]*$")
+
+
 # Many at once ------------------------------------------------------------------
 
 
@@ -396,6 +404,7 @@ class DeadFilterIn(In):
     queue: str | None = Field(None, min_length=1, max_length=200, pattern=PLAIN)
     definition_key: str | None = Field(None, min_length=1, max_length=200, pattern=PLAIN)
     reason: Literal["attempts", "lost", "stuck", "invalid"] | None = None
+    fingerprint: Fingerprint | None = None
     died_after: Moment | None = None
     died_before: Moment | None = None
 

@@ -1,6 +1,6 @@
 """/operations: bulk actions, how far they have come, and what a person does about them."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Path, Query
@@ -18,7 +18,7 @@ from fairlane.api.route import PREFIX, Route
 from fairlane.api.service import Service
 from fairlane.core import calls
 from fairlane.core.calls import Call
-from fairlane.core.connect import send
+from fairlane.core.connect import Connection, send
 from fairlane.errors import OperationNotFound
 from fairlane.ids import parse_id
 
@@ -51,14 +51,17 @@ async def list_operations(
     part: Annotated[Page, Depends(page)],
     state: Annotated[State | None, Query()] = None,
 ) -> Response:
-    args = (who.tenant_id, state, part.before, part.rows)
     async with here.database.acting(who, within=here.limits.read_seconds) as connection:
-        rows = await send(connection, Call(LIST, args))
-    found = rows[part.offset : part.offset + part.limit]
-    more = len(rows) == part.rows
-    return page_of(
-        [shapes.operation(dict(row)) for row in found], str(found[-1]["id"]) if more else None
-    )
+        found, cursor = await page_of_operations(connection, who, state, part)
+    return page_of(found, cursor)
+
+
+async def page_of_operations(
+    connection: Connection, who: Principal, state: str | None, part: Page
+) -> tuple[list[dict[str, Any]], str | None]:
+    rows = await send(connection, Call(LIST, (who.tenant_id, state, part.before, part.rows)))
+    found = [shapes.operation(dict(row)) for row in rows[part.offset : part.offset + part.limit]]
+    return found, str(found[-1]["id"]) if len(rows) == part.rows else None
 
 
 @router.get("/{operation_id}", response_model=OperationOut, summary="Show an operation")

@@ -212,6 +212,10 @@ def ignore(job_id: UUID, notes: str | None = None, tenant: str | None = None) ->
     return Call("select fairlane.ignore($1, $2, $3)", (job_id, notes, tenant))
 
 
+def note_dead_letter(job_id: UUID, notes: str, tenant: str | None = None) -> Call:
+    return Call("select fairlane.note_dead_letter($1, $2, $3)", (job_id, notes, tenant))
+
+
 def explain(job_id: UUID, tenant: str | None = None) -> Call:
     return Call("select fairlane.explain($1, $2)::text", (job_id, tenant))
 

@@ -12,7 +12,7 @@ as $$
     -- producers
     'enqueue', 'enqueue_many', 'api_enqueue', 'emit', 'emit_many', 'resend',
     -- people: each takes the tenant, and refuses another's
-    'cancel', 'retry', 'replay', 'resolve', 'ignore', 'explain', 'create_trigger', 'set_trigger',
+    'cancel', 'retry', 'replay', 'resolve', 'ignore', 'note_dead_letter', 'explain', 'create_trigger', 'set_trigger',
     'delete_trigger', 'fire_now',
     'preview_operation', 'create_operation', 'step_operation', 'stop_operation', 'resume_operation',
     -- operators
@@ -144,6 +144,9 @@ begin
   end loop;
   grant select (id, tenant_id, role, name, created_at, created_by, expires_at, last_used_at,
                 revoked_at) on fairlane.token to fairlane_server;
+  -- Who has signed in lately; by what, nobody reads.
+  grant select (tenant_id, subject, role, token_id, created_at, last_seen_at, idle, expires_at)
+     on fairlane.web_session to fairlane_server;
   -- Each job says by name which worker ran it, and queues count those that serve them.
   revoke select on fairlane.worker from fairlane_server;
   grant select (id, name, queues, state, lease_expires_at) on fairlane.worker to fairlane_server;

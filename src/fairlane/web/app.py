@@ -102,12 +102,13 @@ class UI:
         if request.method == "POST":
             forgery.refuse_other_sites(request, visit.front)
             visit.form = await _form(request)
-            if page.is_guarded:
-                given = visit.field(forgery.FIELD) or request.headers.get(forgery.HEADER)
-                forgery.refuse_without_token(given, visit.secret)
+        if page.needs is not None and not visit.is_signed_in:
+            # Before the form's word is looked at: that of a session that has ended is not it.
+            return self._to_login(visit)
+        if request.method == "POST" and page.is_guarded:
+            given = visit.field(forgery.FIELD) or request.headers.get(forgery.HEADER)
+            forgery.refuse_without_token(given, visit.secret)
         if page.needs is not None:
-            if not visit.is_signed_in:
-                return self._to_login(visit)
             if not page.lets_in(visit.who):
                 detail = f"this page needs the role {page.needs}; yours is {visit.who.role}"
                 raise Problem(403, detail, "forbidden", extra={"needs": page.needs.value})

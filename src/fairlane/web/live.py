@@ -66,6 +66,7 @@ class Feed:
         self._watchers: set[Watcher] = set()
         self._task: asyncio.Task[None] | None = None
         self._looks = Looks()
+        self._listens = False
 
     def open(self, who: Principal, topics: frozenset[str], secret: str) -> Watcher:
         limits = self._service.limits
@@ -75,8 +76,10 @@ class Feed:
             raise Problem(429, detail, "too-many", retry_after=30)
         watcher = Watcher(who, topics, secret)
         self._watchers.add(watcher)
-        if self._task is None or self._task.done():
+        if not self._listens:
+            self._listens = True
             self._service.door.on_revoked(self._revoked)
+        if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run())
         return watcher
 

@@ -8,7 +8,7 @@ import secrets
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import quote_plus, urlencode, urlsplit
 
 import aiohttp
 import jwt
@@ -98,11 +98,12 @@ class Sign:
             "client_id": self._client,
             "code_verifier": signing.verifier,
         }
-        auth = aiohttp.BasicAuth(self._client, self._secret) if self._secret else None
         try:
             async with (
                 aiohttp.ClientSession(timeout=PATIENCE) as session,
-                session.post(endpoint, data=fields, auth=auth, allow_redirects=False) as response,
+                session.post(
+                    endpoint, data=fields, headers=self._proof, allow_redirects=False
+                ) as response,
             ):
                 body = await response.content.read(LARGEST)
                 said = json.loads(body) if response.status == 200 else {}
@@ -113,10 +114,20 @@ class Sign:
             raise Unauthenticated("the provider did not confirm the sign-in; begin again")
         return text
 
+    @property
+    def _proof(self) -> dict[str, str]:
+        """The client, by its secret if it has one (RFC 6749, 2.3.1)."""
+        if not self._secret:
+            return {}
+        pair = f"{quote_plus(self._client)}:{quote_plus(self._secret)}"
+        return {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
+
     async def verified(self, signing: Signing, text: str, door: Door) -> Principal:
         """Who signed in, by the same rules as any bearer; and for this sign-in, not another."""
         who = await door.admit_client(text, self._client)
         claims = jwt.decode(text, options={"verify_signature": False})  # verified just now
+        if claims.get("azp", self._client) != self._client:
+            raise Unauthenticated("the sign-in was for another application; begin again")
         if not hmac.compare_digest(str(claims.get("nonce", "")).encode(), signing.nonce.encode()):
             raise Unauthenticated("the sign-in answers another one; begin again")
         return who

@@ -9,10 +9,25 @@ from starlette.responses import Response
 from fairlane.access.principal import Principal
 from fairlane.access.roles import Permission, Role
 from fairlane.web import live, signin
-from fairlane.web.views import account, coming, home, job, jobs, operating, overview, palette
+from fairlane.web.views import (
+    account,
+    auditing,
+    bulk,
+    coming,
+    dead_letter,
+    dead_letters,
+    home,
+    job,
+    jobs,
+    keys,
+    operating,
+    overview,
+    palette,
+    people,
+    usage,
+)
 from fairlane.web.views.ops import (
     alerts,
-    audit,
     definitions,
     fairness,
     plans,
@@ -84,14 +99,44 @@ PAGES: tuple[Page, ...] = (
     Page("job_log", "/t/{tenant}/jobs/{job}/log", job.log, READ, under="jobs"),
     _post("job_cancel", "/t/{tenant}/jobs/{job}/cancel", job.cancel, WRITE, "jobs"),
     _post("job_retry", "/t/{tenant}/jobs/{job}/retry", job.retry, WRITE, "jobs"),
-    Page("dead_letters", "/t/{tenant}/dlq", coming.show, READ, "Dead letters", "Work", "d"),
+    Page("dead_letters", "/t/{tenant}/dlq", dead_letters.show, READ, "Dead letters", "Work", "d"),
+    _post("dead_letters_act", "/t/{tenant}/dlq", dead_letters.act, ADMINISTER, "dead_letters"),
+    Page(
+        *("dead_letter", "/t/{tenant}/dlq/{dead}", dead_letter.show, READ, "Dead letter"),
+        under="dead_letters",
+    ),
+    _post(
+        *("dead_letter_settle", "/t/{tenant}/dlq/{dead}", dead_letter.settle, ADMINISTER),
+        "dead_letters",
+    ),
+    _post(
+        *("dead_letter_replay", "/t/{tenant}/dlq/{dead}/replay", dead_letter.replay, ADMINISTER),
+        "dead_letters",
+    ),
+    Page("operations", "/t/{tenant}/bulk", bulk.show_all, READ, "Bulk operations", "Work", "b"),
+    Page(
+        *("operation", "/t/{tenant}/bulk/{operation}", bulk.show, READ, "Bulk operation"),
+        under="operations",
+    ),
+    _post(
+        *("operation_stop", "/t/{tenant}/bulk/{operation}/stop", bulk.stop, ADMINISTER),
+        "operations",
+    ),
+    _post(
+        *("operation_resume", "/t/{tenant}/bulk/{operation}/resume", bulk.resume, ADMINISTER),
+        "operations",
+    ),
     Page("triggers", "/t/{tenant}/triggers", coming.show, READ, "Triggers", "Work", "t"),
     Page("events_list", "/t/{tenant}/events", coming.show, READ, "Events", "Work", "e"),
     # A tenant's: workspace
-    Page("usage", "/t/{tenant}/usage", coming.show, READ, "Usage and limits", "Workspace"),
-    Page("members", "/t/{tenant}/members", coming.show, ADMINISTER, "Members", "Workspace"),
-    Page("keys", "/t/{tenant}/keys", coming.show, ADMINISTER, "API keys", "Workspace"),
-    Page("audit", "/t/{tenant}/audit", coming.show, ADMINISTER, "Audit log", "Workspace"),
+    Page("usage", "/t/{tenant}/usage", usage.show, READ, "Usage and limits", "Workspace"),
+    Page("usage_csv", "/t/{tenant}/usage.csv", usage.export, READ, under="usage"),
+    Page("people", "/t/{tenant}/people", people.show, ADMINISTER, "People", "Workspace"),
+    Page("keys", "/t/{tenant}/keys", keys.show, ADMINISTER, "API keys", "Workspace"),
+    _post("keys_create", "/t/{tenant}/keys", keys.create, ADMINISTER, "keys"),
+    _post("keys_revoke", "/t/{tenant}/keys/{token}/revoke", keys.revoke, ADMINISTER, "keys"),
+    Page("audit", "/t/{tenant}/audit", auditing.show, ADMINISTER, "Audit log", "Workspace"),
+    Page("audit_csv", "/t/{tenant}/audit.csv", auditing.export, ADMINISTER, under="audit"),
     # The operator's
     Page("ops", "/ops", operating.show, OPERATE, "Overview", "Operate", "o"),
     Page("ops_jobs", "/ops/jobs", jobs.show, OPERATE, "Jobs", "Operate", "j"),
@@ -142,6 +187,7 @@ PAGES: tuple[Page, ...] = (
         *("definition_resume", "/ops/definitions/{definition}/resume", definitions.resume, OPERATE),
         under="definitions",
     ),
-    Page("ops_audit", "/ops/audit", audit.show, OPERATE, "Audit log", "Manage"),
-    Page("ops_audit_file", "/ops/audit/as/{format}", audit.export, OPERATE, under="ops_audit"),
+    Page("ops_audit", "/ops/audit", auditing.show, OPERATE, "Audit log", "Manage"),
+    Page("ops_audit_csv", "/ops/audit.csv", auditing.export, OPERATE, under="ops_audit"),
+    Page("ops_audit_json", "/ops/audit.json", auditing.export_json, OPERATE, under="ops_audit"),
 )

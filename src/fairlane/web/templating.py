@@ -41,7 +41,6 @@ class Templates:
             "duration": words.duration,
             "short": words.short,
             "pretty": pretty,
-            "tojson_plain": ours.dumps,
         }
 
     def has(self, name: str) -> bool:

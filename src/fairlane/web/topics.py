@@ -42,12 +42,21 @@ select a.id::text as key,
          (select concat_ws('/', status, attempt, phase, md5(progress::text), cancel_requested_at,
                            priority, scheduled_for)
             from fairlane.job where id = a.id),
-         (select concat_ws('/', status, attempt, settled_at)
+         (select concat_ws('/', status, attempt, settled_at, md5(notes))
             from fairlane.dead_letter where id = a.id),
          (select status from fairlane.history where id = a.id limit 1),
          (select seq from fairlane.log_line where job_id = a.id order by seq desc limit 1),
          (select max(written_at) from fairlane.output where job_id = a.id)) as print
   from unnest($1::uuid[]) a (id)
+"""
+# Each step of an operation writes when it was.
+OF_OPERATIONS = """
+select t.slug as key,
+       (select concat_ws('/', max(updated_at), max(id::text))
+          from (select id, updated_at from fairlane.operation
+                 where tenant_id = t.id order by id desc limit 100) o) as print
+  from fairlane.tenant t
+ where t.slug = any ($1)
 """
 OF_OPS = """
 select 'ops' as key,
@@ -117,11 +126,12 @@ class Probe:
 class Looks:
     """The fingerprints of the last look. A page that needs another topic adds a probe here."""
 
-    OF_TENANT: ClassVar = frozenset({"jobs"})
+    OF_TENANT: ClassVar = frozenset({"jobs", "operations"})
     OF_OPERATORS: ClassVar = frozenset({"ops", "work", "workers", "alerts", "fairness"})
     PROBES: ClassVar[dict[str, Probe]] = {
         "jobs": Probe(OF_JOBS, lambda topic: topic.split(":")[1]),
         "job": Probe(OF_ONE_JOB, lambda topic: topic.split(":")[1]),
+        "operations": Probe(OF_OPERATIONS, lambda topic: topic.split(":")[1], every=0.5),
         "ops": Probe(OF_OPS, lambda topic: topic, every=1.0),
         "work": Probe(OF_WORK, lambda topic: topic, every=1.0),
         "workers": Probe(OF_WORKERS, lambda topic: topic, every=1.0),

@@ -32,7 +32,7 @@ declare
 begin
   if check_filter.action not in ('cancel', 'retry') then
     perform fairlane.check_names('filter', check_filter.filter, array[
-      'ids', 'queue', 'definition_key', 'reason', 'died_after', 'died_before']);
+      'ids', 'queue', 'definition_key', 'reason', 'fingerprint', 'died_after', 'died_before']);
     return;
   end if;
   perform fairlane.check_names('filter', check_filter.filter, array[
@@ -87,6 +87,9 @@ begin
   end if;
   if operation_scan.filter ? 'correlation_id' then
     v_scan := v_scan || ' and correlation_id = $3 ->> ''correlation_id''';
+  end if;
+  if operation_scan.filter ? 'fingerprint' then
+    v_scan := v_scan || ' and fingerprint = $3 ->> ''fingerprint''';
   end if;
   if operation_scan.filter ? 'created_after' then
     v_scan := v_scan || ' and id >= fairlane.first_id(($3 ->> ''created_after'')::timestamptz - interval ''1 day'')';

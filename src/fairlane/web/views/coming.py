@@ -5,13 +5,8 @@ from starlette.responses import Response
 from fairlane.web.visit import Visit
 
 COMMANDS = {
-    "dead_letters": "fairlane dead list",
     "triggers": "fairlane triggers list",
     "events_list": "GET /api/v1/events",
-    "usage": "GET /api/v1/jobs/summary",
-    "members": "fairlane tokens list",
-    "keys": "fairlane tokens list",
-    "audit": "GET /api/v1/admin/audit",
 }
 
 
