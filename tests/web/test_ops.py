@@ -17,7 +17,40 @@ from fairlane.web.sent import read
 from web.browser import Tab
 from web.conftest import Visit
 from web.stage import XSS, Stage
-from web.test_pages import OF_OPERATORS, client, path_of
+from web.test_pages import AXE, LOOKS, client, path_of
+
+OF_OPERATORS = (
+    "/ops",
+    "/ops/queues",
+    "/ops/queues/default?range=24h",
+    "/ops/fairness?w.acme=3&w.globex=no",
+    "/ops/workers",
+    "/ops/workers/{worker}",
+    "/ops/alerts",
+    "/ops/alerts/rules/stuck_jobs",
+    "/ops/alerts/silence?rule=no_worker&subject=bulk",
+    "/ops/tenants",
+    "/ops/tenants/umbrella",
+    "/ops/plans",
+    "/ops/plans/pro?max_running=2&weight=2",
+    "/ops/definitions",
+    "/ops/definitions/{definition}",
+    "/ops/jobs",
+    "/ops/audit",
+)
+
+
+@pytest.mark.parametrize("path", OF_OPERATORS)
+def test_a_page_is_accessible_and_runs_nothing_that_somebody_wrote(
+    visit: Visit, stage: Stage, path: str
+) -> None:
+    tab = visit(path.format(**stage.names), "operator")
+    assert tab.page.locator("h1").count() == 1
+    assert tab.page.locator("main img").count() == 0
+    for theme, rules in LOOKS:
+        tab.page.emulate_media(color_scheme=theme)
+        found = AXE.run(tab.page, options=rules)
+        assert found.violations_count == 0, f"{theme}: {found.generate_report()}"
 
 
 def test_every_live_region_is_answered_alone(stage: Stage) -> None:

@@ -15,25 +15,6 @@ from web.conftest import Visit
 from web.stage import ROLES, Stage
 
 GETS = [page for page in PAGES if page.method == "GET" and page.needs and page.name != "events"]
-OF_OPERATORS = (
-    "/ops",
-    "/ops/queues",
-    "/ops/queues/default?range=24h",
-    "/ops/fairness?w.acme=3&w.globex=no",
-    "/ops/workers",
-    "/ops/workers/{worker}",
-    "/ops/alerts",
-    "/ops/alerts/rules/stuck_jobs",
-    "/ops/alerts/silence?rule=no_worker&subject=bulk",
-    "/ops/tenants",
-    "/ops/tenants/umbrella",
-    "/ops/plans",
-    "/ops/plans/pro?max_running=2&weight=2",
-    "/ops/definitions",
-    "/ops/definitions/{definition}",
-    "/ops/jobs",
-    "/ops/audit",
-)
 # Where every role is sent that may go there, in both themes; a name in braces is
 # one of stage.jobs or stage.names.
 LOOKED_AT = (
@@ -53,7 +34,6 @@ LOOKED_AT = (
     "/t/acme/keys",
     "/t/acme/audit?since=soon",
     "/t/empty",
-    *OF_OPERATORS,
 )
 # What the paths of single things name, where the stage has no better one.
 HOLES = {
