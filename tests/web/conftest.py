@@ -7,6 +7,7 @@ from playwright.sync_api import Browser, BrowserContext
 
 from support.cluster import Cluster
 from web.browser import VIEW, Tab, chromium, need_chromium, sign_in
+from web.ops_stage import furnish
 from web.stage import Stage, dress, serving
 
 Visit = Callable[..., Tab]
@@ -17,6 +18,7 @@ def stage(cluster: Cluster, template: str) -> Iterator[Stage]:
     with cluster.fresh(template) as url, serving(url) as address:
         found = Stage(url, address)
         found.do(lambda core: dress(core, found))
+        found.do(lambda core: furnish(core, found))
         yield found
 
 

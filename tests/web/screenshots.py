@@ -7,6 +7,7 @@ from playwright.sync_api import BrowserContext
 
 from support import cluster
 from web.browser import VIEW, chromium, sign_in
+from web.ops_stage import furnish
 from web.stage import Stage, dress, serving
 
 SHOTS = {
@@ -29,6 +30,23 @@ SHOTS = {
     "account": "/account",
     "empty": "/t/empty",
     "ops": "/ops",
+    "queues": "/ops/queues",
+    "queue": "/ops/queues/default",
+    "fairness": "/ops/fairness",
+    "fairness-what-if": "/ops/fairness?w.acme=3&w.globex=1",
+    "workers": "/ops/workers",
+    "worker": "/ops/workers/{worker}",
+    "alerts": "/ops/alerts",
+    "alert-rule": "/ops/alerts/rules/queue_backlog",
+    "silence": "/ops/alerts/silence?rule=queue_backlog&subject=default",
+    "tenants": "/ops/tenants",
+    "tenant": "/ops/tenants/globex",
+    "plans": "/ops/plans",
+    "plan": "/ops/plans/pro?max_running=2&weight=2",
+    "definitions": "/ops/definitions",
+    "definition": "/ops/definitions/{definition}",
+    "ops-jobs": "/ops/jobs",
+    "ops-audit": "/ops/audit",
     "missing": "/t/acme/nothing",
 }
 
@@ -42,13 +60,14 @@ def main(folder: Path, only: set[str]) -> None:
         with server.fresh(template) as url, serving(url) as address, chromium() as browser:
             stage = Stage(url)
             stage.do(lambda core: dress(core, stage))
+            stage.do(lambda core: furnish(core, stage))
             for theme in ("light", "dark"):
                 context = browser.new_context(viewport=VIEW, color_scheme=theme)
                 _shoot(context, f"{address}/login", folder / f"login-{theme}.png")
                 sign_in(context, address, stage.tokens["operator"])
                 for name, path in SHOTS.items():
                     if not only or name in only:
-                        to = address + path.format(**stage.jobs)
+                        to = address + path.format(**stage.jobs, **stage.names)
                         _shoot(context, to, folder / f"{name}-{theme}.png")
                 context.close()
 

@@ -34,6 +34,8 @@ class Stage:
     address: str = ""
     tokens: dict[str, str] = field(default_factory=dict)
     jobs: dict[str, UUID] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+    """What fills the holes of the other paths, by the hole."""
 
     def do(self, work: Any) -> Any:
         """Run `async def work(core)` on a connection of its own."""

@@ -15,7 +15,8 @@ from web.conftest import Visit
 from web.stage import ROLES, Stage
 
 GETS = [page for page in PAGES if page.method == "GET" and page.needs and page.name != "events"]
-# Where every role is sent that may go there, in both themes; a name in braces is one of stage.jobs.
+# Where every role is sent that may go there, in both themes; a name in braces is
+# one of stage.jobs or stage.names.
 LOOKED_AT = (
     "/t/acme",
     "/account",
@@ -33,8 +34,17 @@ LOOKED_AT = (
     "/t/acme/keys",
     "/t/acme/audit?since=soon",
     "/t/empty",
-    "/ops",
 )
+# What the paths of single things name, where the stage has no better one.
+HOLES = {
+    "token": "none",
+    "queue": "default",
+    "rule": "queue_backlog",
+    "slug": "globex",
+    "plan": "pro",
+    "alert": "00000000-0000-0000-0000-000000000000",
+    "silence": "00000000-0000-0000-0000-000000000000",
+}
 AXE = Axe()
 WHOLE = {"resultTypes": ["violations"]}
 COLOURS = {**WHOLE, "runOnly": ["color-contrast"]}
@@ -47,7 +57,7 @@ LOOKS: tuple[tuple[Literal["light", "dark"], dict[str, Any]], ...] = (
 def path_of(page: Page, stage: Stage, tenant: str = "acme") -> str:
     parts = {"tenant": tenant, "job": stage.jobs["running"], "dead": stage.jobs["dead"]}
     parts["operation"] = stage.jobs["operation"]
-    return page.path.format_map({**parts, "token": "none"})
+    return page.path.format_map({**HOLES, **parts, **stage.names})
 
 
 @contextmanager
@@ -95,7 +105,7 @@ def test_nobody_sees_a_page_before_signing_in(stage: Stage) -> None:
 def test_pages_are_without_fault_and_accessible(visit: Visit, stage: Stage, role: str) -> None:
     """One tab, from page to page. The operator sees all that others see, and looks at it in both
     themes: the dark one changes colours alone."""
-    paths = [path.format(**stage.jobs) for path in LOOKED_AT if may_open(role, path)]
+    paths = [path.format(**stage.jobs, **stage.names) for path in LOOKED_AT if may_open(role, path)]
     tab = visit(paths[0], role)
     for path in paths:
         tab.go(stage.address + path)

@@ -18,6 +18,7 @@ as $$
     -- operators
     'create_tenant', 'set_tenant', 'pause_tenant', 'resume_tenant', 'set_plan', 'set_queue',
     'pause_queue', 'resume_queue', 'define', 'apply_definitions', 'set_definition',
+    'database_health',
     'acknowledge_alert', 'silence_alerts', 'end_silence', 'set_alert_rule', 'set_alert_channel',
     'test_alert',
     -- workers: each is fenced by worker and attempt

@@ -116,6 +116,17 @@ def bars(
     ).format(max(len(rows), 1) * 27, label, Markup("").join(drawn), note, table)
 
 
+def bar(value: float, tick: float, colour: str, label: str) -> Markup:
+    """One bar with its tick, for a cell of a table: 0..1 of its width."""
+    return Markup(
+        '<svg class="bars one" viewBox="0 0 240 15" preserveAspectRatio="xMinYMid" role="img"'
+        ' aria-label="{}">'
+        '<rect class="track" x="0" y="2" width="240" height="11" rx="5.5"/>'
+        '<rect class="bar c-{}" x="0" y="2" width="{:.1f}" height="11" rx="5.5"/>'
+        '<rect class="tick" x="{:.1f}" y="0" width="2" height="15"/></svg>'
+    ).format(label, colour, 240 * min(max(value, 0), 1), min(238 * min(max(tick, 0), 1), 238))
+
+
 def strip(states: Sequence[tuple[str, str]], label: str) -> Markup:
     """The last runs as squares, oldest first: (state, what to say of it)."""
     squares = Markup("").join(
@@ -189,8 +200,18 @@ def _framed(
     )
     flags = Markup("").join(
         Markup(
-            '<path class="mark" d="M{0:.1f} {1}V{2}"/><text x="{3:.1f}" y="{4}">{5}</text>'
-        ).format(LEFT + mark.at * step, TOP, floor, LEFT + mark.at * step + 4, TOP + 8, mark.text)
+            '<path class="mark" d="M{0:.1f} {1}V{2}"/>'
+            '<text x="{3:.1f}" y="{4}" text-anchor="{5}">{6}</text>'
+        ).format(
+            LEFT + mark.at * step,
+            TOP,
+            floor,
+            # On the side where there is room.
+            LEFT + mark.at * step + (4 if mark.at * 2 < last else -4),
+            TOP + 8,
+            "start" if mark.at * 2 < last else "end",
+            mark.text,
+        )
         for mark in marks
     )
     rows = [

@@ -1,8 +1,9 @@
 """`/events?topics=…`: tells a browser which regions of its pages are no longer true.
 
-Topics are `jobs:TENANT`, `job:ID:TENANT` and `ops`. A stream says `dirty` with the topics that
-changed, at most once in 250 ms, and `bye` when the session has ended. It carries nothing else: what
-a page shows is fetched by the page, by the same rules as the page itself.
+Topics are `jobs:TENANT`, `job:ID:TENANT` and, for operators, `ops`, `work`, `workers`, `alerts`
+and `fairness`. A stream says `dirty` with the topics that changed, at most once in 250 ms, and
+`bye` when the session has ended. It carries nothing else: what a page shows is fetched by the page,
+by the same rules as the page itself.
 """
 
 import asyncio
@@ -140,7 +141,7 @@ async def events(visit: Visit) -> Response:
 async def _refuse_others(visit: Visit, topic: str) -> None:
     """A topic is its tenant's. Of another's nobody is told even that something changed."""
     name, *rest = topic.split(":")
-    if name == "ops" and not rest and visit.who.role is Role.OPERATOR:
+    if name in Looks.OF_OPERATORS and not rest and visit.who.role is Role.OPERATOR:
         return
     if name == "job" and len(rest) == 2 and _is_id(rest[0]):
         rest = rest[1:]

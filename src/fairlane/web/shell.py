@@ -19,6 +19,16 @@ select count(*)::int
          where tenant_id = $1 and status = 'pending' limit 100) n
 """
 
+# What an operator is told wherever they are: alerts that fire, workers that are lost.
+TROUBLE = """
+select (select count(*)::int from (select from fairlane.alert
+                                    where state = 'firing' limit 100) n) as alerts,
+       (select count(*)::int from (select from fairlane.workers
+                                    where state = 'lost' and stopped_at is null
+                                      and last_seen_at > fairlane.clock() - interval '1 day'
+                                    limit 100) n) as workers
+"""
+
 
 @dataclass(frozen=True)
 class Link:
@@ -39,11 +49,17 @@ async def frame_of(visit: "Visit") -> dict[str, Any]:
     async with visit.reading() as connection:
         if visit.tenant is not None:
             (row,) = await send(connection, Call(DEAD, (visit.who.tenant_id,)))
-            if row[0]:
-                counts["dead_letters"] = f"{COUNTED}+" if row[0] > COUNTED else str(row[0])
+            counts["dead_letters"] = _few(row[0])
+        elif visit.is_operator:
+            (row,) = await send(connection, Call(TROUBLE))
+            counts |= {"alerts": _few(row["alerts"]), "workers": _few(row["workers"])}
     if visit.is_operator:
         tenants = await _tenants(visit)
     return {"nav": _groups(visit, counts), "tenants": tenants}
+
+
+def _few(count: int) -> str:
+    return "" if not count else f"{COUNTED}+" if count > COUNTED else str(count)
 
 
 async def _tenants(visit: "Visit") -> list[str]:

@@ -65,7 +65,49 @@ select 'ops' as key,
             from fairlane.lane_counts),
          (select string_agg(concat_ws('/', name, state, running), ',' order by name)
             from fairlane.workers where stopped_at is null),
-         (select string_agg(concat_ws('/', name, paused_at), ',') from fairlane.queue)) as print
+         (select string_agg(concat_ws('/', name, paused_at, updated_at), ',') from fairlane.queue),
+         (select string_agg(slug, ',') from fairlane.tenant where paused_at is not null),
+         (select max(updated_at) from fairlane.definition),
+         (select string_agg(concat_ws('/', id, state), ',' order by id) from fairlane.alert
+           where state <> 'resolved'),
+         (select max(taken_at) from fairlane.sample)) as print
+"""
+# Everybody's jobs; what runs at once is bounded by the workers' slots.
+OF_WORK = """
+select 'work' as key,
+       concat_ws(' ',
+         (select concat_ws('/', sum(queued), sum(scheduled), sum(running))
+            from fairlane.lane_counts),
+         (select id from fairlane.job order by id desc limit 1),
+         (select id from fairlane.history order by id desc limit 1),
+         (select md5(string_agg(concat_ws('/', id, attempt, phase, progress::text), ','
+                                order by id))
+            from fairlane.job where status = 'running')) as print
+"""
+# Workers tell that they live a few times a minute each; whoever looks at them looks at that.
+OF_WORKERS = """
+select 'workers' as key,
+       md5(string_agg(concat_ws('/', id, state, running, last_seen_at), ',' order by id)) as print
+  from fairlane.workers where stopped_at is null
+"""
+# Alerts, their silences and rules: few rows.
+OF_ALERTS = """
+select 'alerts' as key,
+       concat_ws(' ',
+         (select string_agg(concat_ws('/', id, state, value, acknowledged_at), ',' order by id)
+            from fairlane.alert where state <> 'resolved'),
+         (select max(resolved_at) from fairlane.alert where state = 'resolved'),
+         (select string_agg(id::text, ',' order by id) from fairlane.silence
+           where until > fairlane.clock()),
+         (select max(updated_at) from fairlane.alert_rule)) as print
+"""
+# Who has how much: it changes with every start, so it is looked at less often.
+OF_FAIRNESS = """
+select 'fairness' as key,
+       concat_ws(' ',
+         (select concat_ws('/', sum(queued), sum(running)) from fairlane.lane_counts),
+         (select concat_ws('/', sum(started), sum(weight)) from fairlane.share),
+         (select max(taken_at) from fairlane.sample)) as print
 """
 WATCHING = Principal("web", Role.OPERATOR)
 PATIENCE = 2.0
@@ -85,11 +127,16 @@ class Looks:
     """The fingerprints of the last look. A page that needs another topic adds a probe here."""
 
     OF_TENANT: ClassVar = frozenset({"jobs", "operations"})
+    OF_OPERATORS: ClassVar = frozenset({"ops", "work", "workers", "alerts", "fairness"})
     PROBES: ClassVar[dict[str, Probe]] = {
         "jobs": Probe(OF_JOBS, lambda topic: topic.split(":")[1]),
         "job": Probe(OF_ONE_JOB, lambda topic: topic.split(":")[1]),
         "operations": Probe(OF_OPERATIONS, lambda topic: topic.split(":")[1], every=0.5),
         "ops": Probe(OF_OPS, lambda topic: topic, every=1.0),
+        "work": Probe(OF_WORK, lambda topic: topic, every=1.0),
+        "workers": Probe(OF_WORKERS, lambda topic: topic, every=1.0),
+        "alerts": Probe(OF_ALERTS, lambda topic: topic, every=1.0),
+        "fairness": Probe(OF_FAIRNESS, lambda topic: topic, every=2.0),
     }
 
     def __init__(self) -> None:

@@ -119,6 +119,11 @@ class Visit:
         return [each for each in self.form.getlist(name) if isinstance(each, str)]
 
     @property
+    def given(self) -> dict[str, str]:
+        """All fields of the form that are text."""
+        return {name: self.field(name) for name in self.form}
+
+    @property
     def request_id(self) -> str:
         return correlated(self.request.scope, self.request.headers)
 

@@ -1,5 +1,6 @@
 """/admin/plans: named sets of limits."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path
@@ -40,11 +41,7 @@ async def list_plans(who: MayOperate, here: Here) -> Response:
 async def create_plan(who: MayOperate, here: Here, body: PlanIn) -> Response:
     limits = body.model_dump(exclude_unset=True, exclude={"name"})
     async with here.database.acting(who) as connection:
-        await send(connection, one_at_a_time("plan", body.name))
-        if await send(connection, Call(PLANS, (body.name,))):
-            raise Problem(409, f'plan "{body.name}" is there already; change it', "exists")
-        await send(connection, calls.set_plan(body.name, limits))
-        return answer(await the_plan(connection, body.name), 201)
+        return answer(await add(connection, body.name, limits), 201)
 
 
 @router.get("/{name}", response_model=PlanOut, summary="Show a plan")
@@ -58,10 +55,25 @@ async def change_plan(name: Named, who: MayOperate, here: Here, body: PlanChange
     """It holds for its tenants at once. A limit that is null is none."""
     changes = body.model_dump(exclude_unset=True)
     async with here.database.acting(who) as connection:
-        await the_plan(connection, name)
-        if changes:
-            await send(connection, calls.set_plan(name, changes))
-        return answer(await the_plan(connection, name))
+        return answer(await change(connection, name, changes))
+
+
+# For the calls and the web pages alike -----------------------------------------
+
+
+async def add(connection: Connection, name: str, limits: Mapping[str, Any]) -> dict[str, Any]:
+    await send(connection, one_at_a_time("plan", name))
+    if await send(connection, Call(PLANS, (name,))):
+        raise Problem(409, f'plan "{name}" is there already; change it', "exists")
+    await send(connection, calls.set_plan(name, limits))
+    return await the_plan(connection, name)
+
+
+async def change(connection: Connection, name: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+    await the_plan(connection, name)
+    if changes:
+        await send(connection, calls.set_plan(name, changes))
+    return await the_plan(connection, name)
 
 
 async def the_plan(connection: Connection, name: str) -> dict[str, Any]:

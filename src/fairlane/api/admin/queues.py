@@ -1,5 +1,6 @@
 """/admin/queues: tiers of work with slots and a policy of their own."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path
@@ -37,11 +38,7 @@ async def create_queue(who: MayOperate, here: Here, body: QueueIn) -> Response:
     """Workers serve it when they are told to."""
     policy = body.model_dump(exclude_unset=True, exclude={"name"})
     async with here.database.acting(who) as connection:
-        await send(connection, one_at_a_time("queue", body.name))
-        if await send(connection, Call(QUEUES, (body.name,))):
-            raise Problem(409, f'queue "{body.name}" is there already; change it', "exists")
-        await send(connection, calls.set_queue(body.name, policy))
-        return answer(await the_queue(connection, body.name), 201)
+        return answer(await add(connection, body.name, policy), 201)
 
 
 @router.get("/{name}", response_model=QueueOut, summary="Show a queue")
@@ -55,26 +52,43 @@ async def change_queue(name: Named, who: MayOperate, here: Here, body: QueueChan
     """Only what is said changes; a limit that is null is none."""
     changes = body.model_dump(exclude_unset=True)
     async with here.database.acting(who) as connection:
-        await the_queue(connection, name)
-        if changes:
-            await send(connection, calls.set_queue(name, changes))
-        return answer(await the_queue(connection, name))
+        return answer(await change(connection, name, changes))
 
 
 @router.post("/{name}/pause", response_model=QueueOut, summary="Start nothing more of a queue")
 async def pause_queue(name: Named, who: MayOperate, here: Here) -> Response:
     async with here.database.acting(who) as connection:
-        await the_queue(connection, name)
-        await send(connection, calls.pause_queue(name))
-        return answer(await the_queue(connection, name))
+        return answer(await pause(connection, name, True))
 
 
 @router.post("/{name}/resume", response_model=QueueOut, summary="Let a paused queue go on")
 async def resume_queue(name: Named, who: MayOperate, here: Here) -> Response:
     async with here.database.acting(who) as connection:
-        await the_queue(connection, name)
-        await send(connection, calls.resume_queue(name))
-        return answer(await the_queue(connection, name))
+        return answer(await pause(connection, name, False))
+
+
+# For the calls and the web pages alike -----------------------------------------
+
+
+async def add(connection: Connection, name: str, policy: Mapping[str, Any]) -> dict[str, Any]:
+    await send(connection, one_at_a_time("queue", name))
+    if await send(connection, Call(QUEUES, (name,))):
+        raise Problem(409, f'queue "{name}" is there already; change it', "exists")
+    await send(connection, calls.set_queue(name, policy))
+    return await the_queue(connection, name)
+
+
+async def change(connection: Connection, name: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+    await the_queue(connection, name)
+    if changes:
+        await send(connection, calls.set_queue(name, changes))
+    return await the_queue(connection, name)
+
+
+async def pause(connection: Connection, name: str, is_paused: bool) -> dict[str, Any]:
+    await the_queue(connection, name)
+    await send(connection, calls.pause_queue(name) if is_paused else calls.resume_queue(name))
+    return await the_queue(connection, name)
 
 
 async def the_queue(connection: Connection, name: str) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """/admin/tenants: customers, their plans, limits of their own, pauses."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path
@@ -40,9 +41,8 @@ async def list_tenants(
 async def create_tenant(who: MayOperate, here: Here, body: TenantIn) -> Response:
     limits = body.model_dump(exclude_unset=True, exclude={"slug", "plan", "name"})
     async with here.database.acting(who) as connection:
-        made = calls.create_tenant(body.slug, body.plan or "free", body.name or "", limits)
-        await send(connection, made)
-        return answer(await the_tenant(connection, body.slug), 201)
+        made = await add(connection, body.slug, body.plan, body.name, limits)
+    return answer(made, 201)
 
 
 @router.get("/{slug}", response_model=TenantOut, summary="Show a tenant")
@@ -56,24 +56,45 @@ async def change_tenant(slug: Named, who: MayOperate, here: Here, body: TenantCh
     """Only what is said changes; a limit that is null is the plan's again."""
     changes = body.model_dump(exclude_unset=True)
     async with here.database.acting(who) as connection:
-        if changes:
-            await send(connection, calls.set_tenant(slug, changes))
-        return answer(await the_tenant(connection, slug))
+        return answer(await change(connection, slug, changes))
 
 
 @router.post("/{slug}/pause", response_model=TenantOut, summary="Start nothing more of a tenant")
 async def pause_tenant(slug: Named, who: MayOperate, here: Here) -> Response:
     """What runs goes on, and what is enqueued waits."""
     async with here.database.acting(who) as connection:
-        await send(connection, calls.pause_tenant(slug))
-        return answer(await the_tenant(connection, slug))
+        return answer(await pause(connection, slug, True))
 
 
 @router.post("/{slug}/resume", response_model=TenantOut, summary="Let a paused tenant go on")
 async def resume_tenant(slug: Named, who: MayOperate, here: Here) -> Response:
     async with here.database.acting(who) as connection:
-        await send(connection, calls.resume_tenant(slug))
-        return answer(await the_tenant(connection, slug))
+        return answer(await pause(connection, slug, False))
+
+
+# For the calls and the web pages alike -----------------------------------------
+
+
+async def add(
+    connection: Connection,
+    slug: str,
+    plan: str | None,
+    name: str | None,
+    limits: Mapping[str, Any],
+) -> dict[str, Any]:
+    await send(connection, calls.create_tenant(slug, plan or "free", name or "", limits))
+    return await the_tenant(connection, slug)
+
+
+async def change(connection: Connection, slug: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+    if changes:
+        await send(connection, calls.set_tenant(slug, changes))
+    return await the_tenant(connection, slug)
+
+
+async def pause(connection: Connection, slug: str, is_paused: bool) -> dict[str, Any]:
+    await send(connection, calls.pause_tenant(slug) if is_paused else calls.resume_tenant(slug))
+    return await the_tenant(connection, slug)
 
 
 async def the_tenant(connection: Connection, slug: str) -> dict[str, Any]:

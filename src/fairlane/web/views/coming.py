@@ -7,15 +7,6 @@ from fairlane.web.visit import Visit
 COMMANDS = {
     "triggers": "fairlane triggers list",
     "events_list": "GET /api/v1/events",
-    "ops_jobs": "fairlane jobs list",
-    "queues": "fairlane queues list",
-    "fairness": "GET /api/v1/admin/fairness",
-    "workers": "fairlane workers list",
-    "alerts": "fairlane doctor",
-    "tenants": "fairlane tenants list",
-    "plans": "fairlane plans list",
-    "definitions": "fairlane definitions list",
-    "ops_audit": "GET /api/v1/admin/audit",
 }
 
 

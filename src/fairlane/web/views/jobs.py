@@ -1,5 +1,7 @@
-"""/t/{tenant}/jobs: find jobs, and act on one or some."""
+"""/t/{tenant}/jobs: find jobs, and act on one or some; /ops/jobs the same over all tenants."""
 
+from collections.abc import Callable
+from functools import partial
 from uuid import UUID
 
 from starlette.responses import RedirectResponse, Response
@@ -13,6 +15,7 @@ from fairlane.core.connect import send
 from fairlane.errors import FairlaneError
 from fairlane.ids import parse_id
 from fairlane.web.filters import Tokens
+from fairlane.web.urls import safe_next
 from fairlane.web.views.progress import Progress
 from fairlane.web.visit import Visit
 from fairlane.web.words import plural
@@ -50,16 +53,26 @@ async def show(visit: Visit) -> Response:
         kinds=kinds,
         queues=queues,
         quick=QUICK,
-        here=visit.u("jobs", visit.tenant, before=before, **tokens.query),
+        list_url=_list(visit),
+        act_url=visit.u("jobs_act", visit.tenant) if visit.tenant else visit.u("ops_jobs_act"),
+        here=_list(visit)(before=before, **tokens.query),
     )
+
+
+def _list(visit: Visit) -> Callable[..., str]:
+    """The address of the list that this is, to be given its query."""
+    if visit.tenant is None:
+        return partial(visit.u, "ops_jobs")
+    return partial(visit.u, "jobs", visit.tenant)
 
 
 def _address_of(visit: Visit, typed: str) -> str:
     """A filter that was typed, as a link; an id that was pasted, as its job."""
     try:
-        return visit.u("job", visit.tenant, parse_id(typed.strip()))
+        pasted = parse_id(typed.strip())
     except FairlaneError:
-        return visit.u("jobs", visit.tenant, **Tokens.of_text(typed).query)
+        return _list(visit)(**Tokens.of_text(typed).query)
+    return visit.u("job", visit.tenant, pasted) if visit.tenant else _list(visit)(q=pasted)
 
 
 async def act(visit: Visit) -> Response:
@@ -82,7 +95,7 @@ async def act(visit: Visit) -> Response:
     said = f"{verb} {plural(done, 'job')}."
     if refused:
         said += f" {plural(len(refused), 'job')} not: {refused[0]}"
-    return visit.done(said, visit.back("jobs", visit.tenant))
+    return visit.done(said, safe_next(visit.front.root, visit.field("next")) or _list(visit)())
 
 
 def _ids(visit: Visit) -> list[UUID]:

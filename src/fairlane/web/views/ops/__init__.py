@@ -1,0 +1,1 @@
+"""The operator's pages: all tenants, queues, workers, and what they may do."""
