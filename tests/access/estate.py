@@ -23,7 +23,7 @@ HOLDING = frozenset(
     | {"item", "log_cut"}
     | {"audit", "tenant", "token", "jobs", "dead_letters", "attempts", "tenants", "tokens"}
     | {"trigger", "triggers", "event", "emission", "delivery", "firing"}
-    | {"operation", "operations"}
+    | {"operation", "operations", "saved_view"}
 )
 
 
@@ -104,6 +104,7 @@ async def some_triggers(core: Core, tenant: str, canary: str) -> None:
     await core.send(calls.emit([event]))
     await Dispatcher().tick(core.conn)
     await asking.fire(core.conn, trigger, {}, tenant)
+    await core.send(calls.save_view(tenant, canary, f"q={canary}"))
     worker = await core.a_worker(1_000_000)
     for _ in range(2):
         await core.finish(await core.claim_one(worker))

@@ -21,6 +21,7 @@ from fairlane.config import Settings
 from fairlane.core import calls
 from fairlane.core.connect import send
 from support.core import Core
+from web.work import dress_work
 
 ROLES = ("viewer", "member", "admin", "operator")
 XSS = "<script>window.hacked=1</script><img src=x onerror=window.hacked=1>\"'`{{7*7}}"
@@ -70,6 +71,7 @@ async def dress(core: Core, stage: Stage) -> None:
     await _past(core)
     await _used(core)
     await _work(core, stage)
+    await dress_work(core, stage)
 
 
 async def _past(core: Core) -> None:

@@ -33,6 +33,13 @@ LOOKED_AT = (
     "/t/acme/people",
     "/t/acme/keys",
     "/t/acme/audit?since=soon",
+    "/t/acme/jobs/new?kind=reports.build",
+    "/t/acme/jobs/{items}",
+    "/t/acme/triggers",
+    "/t/acme/triggers/{on_event}?test=1",
+    "/t/acme/triggers/new",
+    "/t/acme/events",
+    "/t/acme/events/{event}",
     "/t/empty",
 )
 # What the paths of single things name, where the stage has no better one.
@@ -57,7 +64,9 @@ LOOKS: tuple[tuple[Literal["light", "dark"], dict[str, Any]], ...] = (
 def path_of(page: Page, stage: Stage, tenant: str = "acme") -> str:
     parts = {"tenant": tenant, "job": stage.jobs["running"], "dead": stage.jobs["dead"]}
     parts["operation"] = stage.jobs["operation"]
-    return page.path.format_map({**HOLES, **parts, **stage.names})
+    parts["trigger"] = stage.names["schedule"]
+    path = page.path.replace(":path", "")
+    return path.format_map({**HOLES, **parts, **stage.names})
 
 
 @contextmanager

@@ -64,6 +64,8 @@ class Asked:
     id: UUID = field(default_factory=uuid7)
     resend: bool = False
     trace: str | None = field(default_factory=trace.CURRENT.get)
+    retry_of: UUID | None = None
+    """The job that a person runs again, with another payload."""
 
     def item(self) -> dict[str, Any]:
         """In the names of fairlane.enqueue; the tenant is the caller's own."""
@@ -84,6 +86,8 @@ class Asked:
                 item[name] = value
         if self.trace is not None:
             item["trace"] = self.trace
+        if self.retry_of is not None:
+            item["retry_of"] = self.retry_of
         if body.max_attempts is not None:
             item["max_attempts"] = body.max_attempts
         if body.reuse is not None:
@@ -121,7 +125,7 @@ class Asked:
             "progress": None,
             "errors": None,
             "last_error": None,
-            "retry_of": None,
+            "retry_of": self.retry_of,
             "replays": 0,
             "created_by": self.who.subject,
             "trace_id": trace.id_of(self.trace),
@@ -180,7 +184,9 @@ class Enqueuer:
         self._places_aside = Places(PLACES_ASIDE, IN_LINE)
         self._aside: dict[str | None, float] = {}
 
-    async def prepare(self, who: Principal, body: JobIn, correlation_id: str) -> Asked:
+    async def prepare(
+        self, who: Principal, body: JobIn, correlation_id: str, retry_of: UUID | None = None
+    ) -> Asked:
         """Look up what is asked for and validate it; nothing is sent yet."""
         # Before anything looks at what is inside.
         self._refuse_large(body.definition_key, body.payload)
@@ -193,7 +199,8 @@ class Enqueuer:
             kind = await self._kinds.of(who, body.definition_key, body.version)
             payload = kind.accept(body.payload)
         self._refuse_large(body.definition_key, payload)
-        return Asked(who, body, body.correlation_id or correlation_id, kind, payload)
+        named = body.correlation_id or correlation_id
+        return Asked(who, body, named, kind, payload, retry_of=retry_of)
 
     def _refuse_large(self, key: str, payload: dict[str, Any]) -> None:
         size = len(json.dumps(payload))

@@ -1,16 +1,18 @@
 """/events: facts that an application tells, and what came of each."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, Path, Query
 from starlette.responses import Response
 
+from fairlane.access.principal import Principal
 from fairlane.api.answers import answer, page_of
 from fairlane.api.here import CorrelationId, Here
 from fairlane.api.paging import Page, page
 from fairlane.api.permits import MayRead, MayWrite
 from fairlane.api.problems import not_there
 from fairlane.api.route import PREFIX, Route
+from fairlane.api.service import Service
 from fairlane.api.trigger_models import EmittedOut, EventIn, EventList, EventOut, ResendIn
 from fairlane.core import calls
 from fairlane.core.connect import send
@@ -85,7 +87,16 @@ async def resend(
 ) -> Response:
     """As an event of its own, with `resend_of`; the triggers as they are now take it, all of them
     or those that are named. Give an `id` and the same call twice is one resend."""
-    said = body or ResendIn(id=None, trigger_ids=None)
+    duplicate, event = await resent(
+        here, who, event_id, body or ResendIn(id=None, trigger_ids=None)
+    )
+    return answer({**event, "duplicate": duplicate}, 200 if duplicate else 202)
+
+
+async def resent(
+    here: Service, who: Principal, event_id: str, said: ResendIn
+) -> tuple[bool, dict[str, Any]]:
+    """Whether it was sent again by this id before, and the event that it is once more."""
     assert who.tenant is not None
     assert who.tenant_id is not None
     call = calls.resend(
@@ -102,4 +113,4 @@ async def resend(
         [row] = await send(connection, call)
         found = await asking.event(connection, who.tenant_id, row["id"])
     assert found is not None
-    return answer({**found, "duplicate": row["duplicate"]}, 200 if row["duplicate"] else 202)
+    return row["duplicate"], found

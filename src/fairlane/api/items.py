@@ -2,16 +2,18 @@
 
 from collections.abc import Sequence
 from typing import Annotated, Any
+from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query
 from starlette.responses import Response
 
+from fairlane.access.principal import Principal
 from fairlane.api.answers import page_of, plain
 from fairlane.api.crew import EVERYBODY, Held, lost
 from fairlane.api.here import Here
 from fairlane.api.ids import JobId
 from fairlane.api.item_models import ItemIn, ItemList
-from fairlane.api.job_service import the_job
+from fairlane.api.job_service import reading, the_job
 from fairlane.api.paging import Page, page
 from fairlane.api.permits import MayRead
 from fairlane.api.problems import Problem
@@ -20,7 +22,7 @@ from fairlane.api.service import Service
 from fairlane.context import wrong_progress
 from fairlane.core import calls, json
 from fairlane.core.calls import Call
-from fairlane.core.connect import send
+from fairlane.core.connect import Connection, send
 from fairlane.core.text import storable
 from fairlane.errors import Fault
 from fairlane.ledger import LONGEST_ERROR, LONGEST_NAME, State
@@ -58,15 +60,27 @@ async def list_items(
 ) -> Response:
     """Of its last attempt, in the order they were named. `progress.items` of the job counts them
     all and names the first of each state."""
-    async with here.database.acting(who, within=here.limits.read_seconds) as connection:
+    async with reading(here, who) as connection:
         await the_job(connection, who, job_id)
-        args = (job_id, who.tenant_id, part.below or 0, state, part.rows)
-        rows = await send(connection, Call(ITEMS, args))
-    shown = [plain(row) for row in rows[part.offset : part.offset + part.limit]]
+        rows = await items_of(connection, who, job_id, part.below or 0, state, part.rows)
+    shown = rows[part.offset : part.offset + part.limit]
     cursor = str(shown[-1]["seq"]) if len(rows) == part.rows else None
     for item in shown:
         del item["seq"]
     return page_of(shown, cursor)
+
+
+async def items_of(
+    connection: Connection,
+    who: Principal,
+    job_id: UUID,
+    after: int,
+    state: str | None,
+    most: int,
+) -> list[dict[str, Any]]:
+    """The items of a job's last attempt behind a number, in the order they were named."""
+    call = Call(ITEMS, (job_id, who.tenant_id, after, state, most))
+    return [plain(row) for row in await send(connection, call)]
 
 
 def moves_of(items: Sequence[ItemIn], held: Held) -> list[dict[str, Any]]:

@@ -11,9 +11,11 @@ from uuid import UUID
 from fairlane import shapes
 from fairlane.access.principal import Principal
 from fairlane.api.answers import plain
+from fairlane.api.bodies import JobIn
+from fairlane.api.enqueuing import Answered
 from fairlane.api.problems import not_there
 from fairlane.api.service import Service
-from fairlane.core import calls
+from fairlane.core import calls, json
 from fairlane.core.calls import Call
 from fairlane.core.connect import Connection, send
 
@@ -129,6 +131,51 @@ async def cancel_job(
     async with here.database.acting(who) as connection:
         await send(connection, calls.cancel(job_id, reason, who.tenant))
         return await the_job(connection, who, job_id)
+
+
+async def shown_of(here: Service, who: Principal, found: Answered) -> tuple[int, dict[str, Any]]:
+    """The answer to an enqueue: 202 for a new job, 200 for one that was there."""
+    job = found.job
+    if job is None:
+        async with reading(here, who) as connection:
+            job = await the_job(connection, who, found.id)
+    shown = {**job, "deduplicated": found.deduplicated, "reused": found.reused}
+    if found.warning:
+        shown["warning"] = found.warning
+    return (200 if found.deduplicated or found.reused else 202), shown
+
+
+async def enqueue_job(
+    here: Service, who: Principal, body: JobIn, correlation_id: str, retry_of: UUID | None = None
+) -> tuple[int, dict[str, Any]]:
+    asked = await here.enqueuer.prepare(who, body, correlation_id, retry_of)
+    return await shown_of(here, who, await here.enqueuer.one(asked))
+
+
+# The definition is the same: what it hides of this payload it hides of the other.
+UNREDACTED = """
+select fairlane.unredacted($3::text::jsonb, j.payload)::text as payload
+  from (select payload from fairlane.job where id = $1 and tenant_id = $2
+         union all
+        select payload from fairlane.dead_letter where id = $1 and tenant_id = $2
+         union all
+        select payload from fairlane.history where id = $1 and tenant_id = $2) j
+ limit 1
+"""
+
+
+async def edited_payload(
+    connection: Connection, who: Principal, job_id: UUID, edited: dict[str, Any]
+) -> dict[str, Any]:
+    """A job's payload that a person edited: a marker that was left where it was shown stands for
+    the secret behind it. For a job of the same definition and version, and no other."""
+    json.check(edited, "the payload")
+    call = Call(UNREDACTED, (job_id, who.tenant_id, json.dumps(edited)))
+    rows = await send(connection, call)
+    if not rows:
+        raise not_there()
+    found: dict[str, Any] = json.loads(rows[0]["payload"])
+    return found
 
 
 async def retry_job(here: Service, who: Principal, job_id: UUID) -> dict[str, Any]:

@@ -6,26 +6,26 @@ from fastapi import APIRouter, Body, Depends, Query, Request
 from starlette.responses import Response
 
 from fairlane import shapes
-from fairlane.access.principal import Principal
 from fairlane.api import listing
 from fairlane.api.answers import answer, page_of
 from fairlane.api.bodies import job_in, job_of, json_of
 from fairlane.api.bulk import carried_out
 from fairlane.api.correlating import CORRELATION
 from fairlane.api.documents import describes
-from fairlane.api.enqueuing import Answered
 from fairlane.api.here import CorrelationId, Here
 from fairlane.api.ids import JobId
 from fairlane.api.job_service import (
     attempts_of,
     cancel_job,
     dropped_of,
+    enqueue_job,
     explanation_of,
     lines_of,
     output_of,
     reading,
     result_of,
     retry_job,
+    shown_of,
     the_job,
 )
 from fairlane.api.limits import BATCH_ITEMS
@@ -108,8 +108,7 @@ async def enqueue(request: Request, who: MayWrite) -> Response:
     here: Service = request.app.state.fairlane
     body = await job_in(request)
     with sending(request) as told:
-        asked = await here.enqueuer.prepare(who, body, request.scope[CORRELATION])
-        status, shown = await shown_of(here, who, await here.enqueuer.one(asked))
+        status, shown = await enqueue_job(here, who, body, request.scope[CORRELATION])
         told.sent([Shown(shown)])
     return answer(shown, status)
 
@@ -163,17 +162,6 @@ def items_of(body: Any) -> list[Any]:
 def refusal(error: Exception) -> dict[str, Any]:
     problem = problem_of(error)
     return {"status": problem.status, "problem": problem.body()}
-
-
-async def shown_of(here: Service, who: Principal, found: Answered) -> tuple[int, dict[str, Any]]:
-    job = found.job
-    if job is None:
-        async with here.database.acting(who, within=here.limits.read_seconds) as connection:
-            job = await the_job(connection, who, found.id)
-    shown = {**job, "deduplicated": found.deduplicated, "reused": found.reused}
-    if found.warning:
-        shown["warning"] = found.warning
-    return (200 if found.deduplicated or found.reused else 202), shown
 
 
 @router.get("", response_model=JobList, summary="List jobs, newest first")

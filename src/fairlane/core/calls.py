@@ -352,6 +352,14 @@ def fire_now(trigger: UUID, job: Mapping[str, Any], tenant: str | None = None) -
     )
 
 
+def save_view(tenant: str, name: str, query: str) -> Call:
+    return Call("select fairlane.save_view($1, $2, $3)", (tenant, name, query))
+
+
+def forget_view(tenant: str, name: str) -> Call:
+    return Call("select fairlane.forget_view($1, $2)", (tenant, name))
+
+
 def preview_operation(tenant: str, action: str, wanted: Mapping[str, Any]) -> Call:
     return Call(
         "select * from fairlane.preview_operation($1, $2, $3::text::jsonb)",

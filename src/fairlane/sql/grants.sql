@@ -27,7 +27,7 @@ as $$
     -- tokens, and who somebody is
     'create_token', 'revoke_token', 'token_for', 'touch_token', 'tenant_id_of',
     -- the web pages: who is signed in
-    'open_session', 'session_for', 'end_session',
+    'open_session', 'session_for', 'end_session', 'save_view', 'forget_view',
     -- metrics: totals of the installation
     'figures', 'autoscale', 'wanted_slots'
   ]
@@ -50,7 +50,7 @@ language sql immutable
 as $$
   select array['job', 'dead_letter', 'history', 'attempt', 'log_line', 'log_cut', 'output', 'item',
                'lane', 'share', 'gate', 'arrival', 'audit', 'tenant', 'trigger', 'event', 'emission',
-               'delivery', 'firing', 'operation', 'tally', 'rollup', 'tenant_sample',
+               'delivery', 'firing', 'operation', 'saved_view', 'tally', 'rollup', 'tenant_sample',
                -- an operator's
                'alert', 'alert_rule', 'alert_channel', 'silence', 'notification', 'promise',
                -- of the installation, and no tenant's secret

@@ -127,6 +127,26 @@ def bar(value: float, tick: float, colour: str, label: str) -> Markup:
     ).format(label, colour, 240 * min(max(value, 0), 1), min(238 * min(max(tick, 0), 1), 238))
 
 
+def share_bar(done: int, now: int, failed: int, total: int) -> Markup:
+    """How much of a whole is done, has failed, is under way: one bar."""
+    at, drawn = 0.0, []
+    for colour, count in (("succeeded", done), ("failed", failed), ("running", now)):
+        width = round(700 * min(count / max(total, 1), 1), 1)
+        drawn.append(
+            Markup('<rect class="c-{}" x="{}" y="0" width="{}" height="9"/>').format(
+                colour, round(at, 1), width
+            )
+        )
+        at += width
+    return Markup(
+        '<svg class="share" viewBox="0 0 700 9" preserveAspectRatio="none" role="img"'
+        ' aria-label="{}"><rect class="track" width="700" height="9"/>{}</svg>'
+    ).format(
+        f"{done} completed, {failed} failed, {now} in progress, of {total}",
+        Markup("").join(drawn),
+    )
+
+
 def strip(states: Sequence[tuple[str, str]], label: str) -> Markup:
     """The last runs as squares, oldest first: (state, what to say of it)."""
     squares = Markup("").join(

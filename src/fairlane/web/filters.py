@@ -98,15 +98,21 @@ class Tokens:
     def having(self, **changes: str) -> "Tokens":
         return Tokens.of_query({**self.values, **changes})
 
+    @property
+    def states(self) -> tuple[str, ...]:
+        """The states that are meant, each once; none where all are."""
+        said = "" if "state" in self.faults else self.values.get("state", "")
+        states = [state for word in said.split(",") if word for state in _of(word)]
+        return tuple(dict.fromkeys(states))
+
     def conditions(self, now: datetime) -> Filter:
         """For the listing; parts that are wrong are left out, and told."""
         good = {key: value for key, value in self.values.items() if key not in self.faults}
-        states = [state for word in good.get("state", "").split(",") if word for state in _of(word)]
         after = now - _ago(good["since"]) if "since" in good else None
         if "from" in good:
             after = max(filter(None, (after, _moment(good["from"]))))
         return Filter(
-            status=tuple(dict.fromkeys(states)),
+            status=self.states,
             source=good.get("source"),
             queue=good.get("queue"),
             definition_key=good.get("kind"),

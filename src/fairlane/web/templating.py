@@ -31,6 +31,7 @@ class Templates:
             "state_of": words.state_of,
             "STATES": words.STATES,
             "plural": words.plural,
+            "in_zone": words.in_zone,
             "charts": charts,
             "min": min,
             "max": max,
@@ -41,6 +42,7 @@ class Templates:
             "duration": words.duration,
             "short": words.short,
             "pretty": pretty,
+            "compact": ours.dumps,
         }
 
     def has(self, name: str) -> bool:

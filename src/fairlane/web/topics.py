@@ -58,6 +58,27 @@ select t.slug as key,
   from fairlane.tenant t
  where t.slug = any ($1)
 """
+# A schedule's next time moves with each of its runs; what comes of events is counted up.
+OF_TRIGGERS = """
+select t.slug as key,
+       concat_ws(' ',
+         (select concat_ws('/', count(*), max(updated_at), sum(extract(epoch from next_at)))
+            from fairlane.trigger where tenant_id = t.id),
+         (select concat_ws('/', event_seq, status) from fairlane.delivery
+           where tenant_id = t.id order by event_seq desc, trigger_id desc limit 1)) as print
+  from fairlane.tenant t
+ where t.slug = any ($1)
+"""
+OF_EVENTS = """
+select t.slug as key,
+       concat_ws(' ',
+         (select seq from fairlane.event where tenant_id = t.id order by seq desc limit 1),
+         (select seq from fairlane.emission where tenant_id = t.id order by seq limit 1),
+         (select concat_ws('/', event_seq, status) from fairlane.delivery
+           where tenant_id = t.id order by event_seq desc, trigger_id desc limit 1)) as print
+  from fairlane.tenant t
+ where t.slug = any ($1)
+"""
 OF_OPS = """
 select 'ops' as key,
        concat_ws(' ',
@@ -126,12 +147,14 @@ class Probe:
 class Looks:
     """The fingerprints of the last look. A page that needs another topic adds a probe here."""
 
-    OF_TENANT: ClassVar = frozenset({"jobs", "operations"})
+    OF_TENANT: ClassVar = frozenset({"jobs", "operations", "triggers", "events"})
     OF_OPERATORS: ClassVar = frozenset({"ops", "work", "workers", "alerts", "fairness"})
     PROBES: ClassVar[dict[str, Probe]] = {
         "jobs": Probe(OF_JOBS, lambda topic: topic.split(":")[1]),
         "job": Probe(OF_ONE_JOB, lambda topic: topic.split(":")[1]),
         "operations": Probe(OF_OPERATIONS, lambda topic: topic.split(":")[1], every=0.5),
+        "triggers": Probe(OF_TRIGGERS, lambda topic: topic.split(":")[1]),
+        "events": Probe(OF_EVENTS, lambda topic: topic.split(":")[1]),
         "ops": Probe(OF_OPS, lambda topic: topic, every=1.0),
         "work": Probe(OF_WORK, lambda topic: topic, every=1.0),
         "workers": Probe(OF_WORKERS, lambda topic: topic, every=1.0),

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from markupsafe import Markup, escape
 
@@ -115,6 +116,11 @@ def _rough(seconds: float) -> str:
     return f"{int(seconds)} s"
 
 
+def in_zone(moment: datetime, zone: str) -> str:
+    """Where and when somebody there reads it on the wall."""
+    return moment.astimezone(ZoneInfo(zone)).strftime("%a %Y-%m-%d %H:%M")
+
+
 def time_tag(moment: datetime | None, style: str, tz: Any, now: datetime) -> Markup:
     """A moment: `ago` in lists, `full` and `clock` where it is looked at. The browser keeps `ago`
     going and, where the reader wants its own zone, writes the others anew."""
@@ -133,3 +139,12 @@ def time_tag(moment: datetime | None, style: str, tz: Any, now: datetime) -> Mar
 
 def lines_of(text: Any) -> Markup:
     return Markup("<br>").join(escape(line) for line in str(text).splitlines())
+
+
+def gist(error: Any) -> str:
+    """The first line of an error."""
+    if not isinstance(error, Mapping):
+        return ""
+    said = str(error.get("message") or error.get("reason") or "").split("\n")[0][:200]
+    kind = error.get("type")
+    return f"{kind}: {said}" if kind and said else str(kind or said)

@@ -1,6 +1,7 @@
 // Forms that act without leaving the page, and ask first where the effect is large.
 // @ts-check
-import { all, one, toast } from "./dom.js";
+import { all, one, parsed, toast } from "./dom.js";
+import { place } from "./live.js";
 
 /** @param {string} title @param {string} text @param {string} verb @returns {Promise<boolean>} */
 export function confirmed(title, text, verb) {
@@ -37,6 +38,20 @@ document.addEventListener("submit", async (event) => {
   } finally {
     button?.removeAttribute("aria-busy");
   }
+});
+
+// A form that shows what it would do, in the region it names, while it is written.
+let later = 0;
+document.addEventListener("input", (event) => {
+  const form = /** @type {HTMLElement} */ (event.target).closest("form");
+  if (!form?.dataset.preview) return;
+  clearTimeout(later);
+  later = setTimeout(async () => {
+    const fields = new FormData(form);
+    fields.set("do", "try");
+    const answer = await fetch(form.getAttribute("action") ?? "", { method: "POST", body: new URLSearchParams(/** @type {any} */ (fields)), headers: { "X-Fragment": form.dataset.preview ?? "" } });
+    if (answer.ok) place(parsed(await answer.text()));
+  }, 250);
 });
 
 document.addEventListener("click", async (event) => {

@@ -66,7 +66,7 @@ export async function refresh() {
 }
 
 /** @param {Document} fresh */
-function place(fresh) {
+export function place(fresh) {
   for (const part of [...fresh.body.children]) {
     const old = document.getElementById(part.id);
     if (!old) continue;

@@ -11,10 +11,10 @@ YEAR = 365 * 86400
 
 
 async def show(visit: Visit) -> Response:
-    return await visit.show("account.html", zones=sorted(_zones()), local=LOCAL)
+    return await visit.show("account.html", zones=sorted(zones()), local=LOCAL)
 
 
-def _zones() -> set[str]:
+def zones() -> set[str]:
     """Those with a place; the rest are old names of the same."""
     return {"UTC", *(zone for zone in available_timezones() if "/" in zone and "Etc/" not in zone)}
 

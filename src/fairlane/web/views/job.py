@@ -6,9 +6,12 @@ from uuid import UUID
 
 from starlette.responses import RedirectResponse, Response
 
+from fairlane import artifacts
+from fairlane.api.items import items_of
 from fairlane.api.job_service import (
     attempts_of,
     cancel_job,
+    dropped_of,
     explanation_of,
     last_lines_of,
     lines_of,
@@ -21,12 +24,14 @@ from fairlane.core.calls import Call
 from fairlane.core.connect import Connection, send
 from fairlane.ids import parse_id, short_id
 from fairlane.job import JobStatus
-from fairlane.web.views.progress import Progress
+from fairlane.web.snippets import enqueue_by_curl, enqueue_by_python
+from fairlane.web.views.progress import Items, Progress
 from fairlane.web.views.timeline import events_of, phases_of, timeline_of
 from fairlane.web.visit import Visit
 
 LINES = 500
-TABS = ("logs", "payload", "result", "attempts", "events")
+TABS = ("logs", "items", "payload", "result", "attempts", "events")
+ITEMS = 200
 PHASES = 50
 
 PHASE_LINES = """
@@ -48,7 +53,10 @@ async def show(visit: Visit) -> Response:
         job = await the_job(connection, who, job_id)
         attempts = await attempts_of(connection, who, job_id)
         lines = await _lines(connection, visit, job_id) if tab == "logs" else []
-        output = await output_of(connection, who, job_id) if tab == "logs" else []
+        says = tab in ("logs", "attempts")
+        output = await output_of(connection, who, job_id) if says else []
+        dropped = await dropped_of(connection, who, job_id) if tab == "logs" else 0
+        items = await _items(connection, visit, job_id) if tab == "items" else []
         result = await result_of(connection, who, job_id) if tab == "result" else None
         why = await explanation_of(connection, who, job_id) if _waits(job) else None
         said = await send(connection, Call(PHASE_LINES, (job_id, who.tenant_id, PHASES)))
@@ -62,10 +70,15 @@ async def show(visit: Visit) -> Response:
         attempts=attempts,
         lines=lines,
         output=output,
+        dropped=dropped,
+        items=items,
+        more_items=items[ITEMS - 1]["seq"] if len(items) > ITEMS else None,
+        parts=Items.of(job),
         result=result,
+        artifacts=artifacts_of(result),
         why=why,
         tab=tab,
-        tabs=_tabs(attempts, events_of(job, attempts)),
+        tabs=_tabs(attempts, events_of(job, attempts), Items.of(job)),
         how=Progress.of(job),
         left=_left(job, Progress.of(job), visit),
         phases=phases_of(job, [dict(row) for row in said], visit.now),
@@ -75,7 +88,11 @@ async def show(visit: Visit) -> Response:
         may_cancel=status.is_live and visit.may("member"),
         may_retry=status.is_final and visit.may("member"),
         is_live=status.is_live,
-        curl=_curl(visit, job),
+        may_edit=visit.may("member"),
+        curl=enqueue_by_curl(visit, job),
+        python=enqueue_by_python(job),
+        trace=visit.here.settings.trace_link(job["trace_id"]),
+        origin=origin_of(job),
     )
 
 
@@ -103,9 +120,18 @@ def _left(job: Mapping[str, Any], how: Progress, visit: Visit) -> float | None:
     return gone / how.share * (1 - how.share) if gone > 2 else None
 
 
-def _tabs(attempts: Sequence[Any], events: Sequence[Any]) -> list[tuple[str, str, int | None]]:
+async def _items(connection: Connection, visit: Visit, job_id: UUID) -> list[dict[str, Any]]:
+    after = visit.query("after")
+    number = int(after) if after.isdecimal() and len(after) < 19 else 0
+    return await items_of(connection, visit.who, job_id, number, None, ITEMS + 1)
+
+
+def _tabs(
+    attempts: Sequence[Any], events: Sequence[Any], parts: Items | None
+) -> list[tuple[str, str, int | None]]:
     return [
         ("logs", "Logs", None),
+        *([("items", "Items", parts.total)] if parts else []),
         ("payload", "Payload", None),
         ("result", "Result", None),
         ("attempts", "Attempts", len(attempts)),
@@ -113,18 +139,35 @@ def _tabs(attempts: Sequence[Any], events: Sequence[Any]) -> list[tuple[str, str
     ]
 
 
-def _curl(visit: Visit, job: Mapping[str, Any]) -> str:
-    import json
+def origin_of(job: Mapping[str, Any]) -> dict[str, str | None]:
+    """The trigger that made it, and the event that it was made of."""
+    by = str(job["created_by"] or "")
+    trigger = by.removeprefix("trigger:") if by.startswith("trigger:") else None
+    if trigger is None and job["source"] == "schedule":
+        trigger = job["source_ref"]
+    return {
+        "trigger_id": trigger if trigger and _is_id(trigger) else None,
+        "event_id": job["source_ref"] if job["source"] == "event" else None,
+    }
 
-    from fairlane.core import json as ours
 
-    body = {"definition_key": job["definition_key"], "payload": job["payload"]}
-    text = json.dumps(json.loads(ours.dumps(body))).replace("'", "'\\''")
-    address = f"{visit.front.scheme}://{visit.front.host}"
-    return (
-        f"curl -X POST {address}/api/v1/jobs -H 'Authorization: Bearer '\"$FAIRLANE_TOKEN\""
-        f" -H 'Content-Type: application/json' -d '{text}'"
-    )
+def _is_id(text: str) -> bool:
+    try:
+        return str(UUID(text)) == text
+    except ValueError:
+        return False
+
+
+def artifacts_of(result: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    """What the job has put elsewhere; a link only where a browser can follow it."""
+    found = result["result"] if result else None
+    listed = found.get("artifacts") if isinstance(found, Mapping) else None
+    if not isinstance(listed, list) or artifacts.faults(found):
+        return []
+    return [
+        {**each, "link": each["url"] if each["url"].startswith(("https://", "http://")) else None}
+        for each in listed
+    ]
 
 
 async def log(visit: Visit) -> Response:

@@ -17,6 +17,7 @@ from fairlane.ids import parse_id
 from fairlane.web.filters import Tokens
 from fairlane.web.urls import safe_next
 from fairlane.web.views.progress import Progress
+from fairlane.web.views.saved_views import views_of
 from fairlane.web.visit import Visit
 from fairlane.web.words import plural
 
@@ -40,8 +41,10 @@ async def show(visit: Visit) -> Response:
         wanted = tokens.conditions(visit.now)
         found = await listing.find(connection, visit.who, wanted, part)
         kinds = queues = []
+        views: list[dict[str, str]] = []
         if not visit.wants:
             kinds = [row["key"] for row in await send(connection, Call(KINDS))]
+            views = await views_of(connection, visit) if visit.tenant else []
             queues = [row["name"] for row in await send(connection, Call(QUEUES))]
     jobs = [shapes.job(dict(row)) for row in found.rows]
     return await visit.show(
@@ -53,6 +56,7 @@ async def show(visit: Visit) -> Response:
         kinds=kinds,
         queues=queues,
         quick=QUICK,
+        views=views,
         list_url=_list(visit),
         act_url=visit.u("jobs_act", visit.tenant) if visit.tenant else visit.u("ops_jobs_act"),
         here=_list(visit)(before=before, **tokens.query),

@@ -8,7 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from fairlane.web import charts
-from fairlane.web.words import duration
+from fairlane.web.words import duration, gist
 
 Row = Mapping[str, Any]
 
@@ -124,12 +124,3 @@ def events_of(job: Row, attempts: Sequence[Row]) -> list[dict[str, Any]]:
 def _by(job: Row) -> str:
     by = f"by {job['created_by']}" if job["created_by"] else ""
     return f"{job['source']} {by}".strip()
-
-
-def gist(error: Any) -> str:
-    """The first line of an error."""
-    if not isinstance(error, Mapping):
-        return ""
-    said = str(error.get("message") or error.get("reason") or "").split("\n")[0][:200]
-    kind = error.get("type")
-    return f"{kind}: {said}" if kind and said else str(kind or said)
