@@ -78,6 +78,12 @@ def soon() -> str:
     return (datetime.now(UTC) + timedelta(hours=1)).isoformat()
 
 
+ON_EVENT = {
+    "label": "tried",
+    "trigger_type": "event",
+    "event_name": "folder.updated",
+    "definition_key": "a.task",
+}
 TRIGGER = {"label": "t", "trigger_type": "schedule", "cron_expr": "0 3 * * *"}
 TRIGGER |= {"definition_key": "a.task"}
 HELD = {"worker": "w1", "attempt": 1}
@@ -89,6 +95,8 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/dead-letters/{job_id}/note"): lambda: {"notes": "seen"},
     ("POST", "/tokens"): lambda: {"role": "viewer"},
     ("POST", "/triggers"): lambda: {**TRIGGER, "label": uuid4().hex},
+    ("POST", "/triggers/test"): lambda: ON_EVENT,
+    ("POST", "/triggers/{trigger_id}/test"): lambda: ON_EVENT | {"cron_expr": None},
     ("PATCH", "/triggers/{trigger_id}"): lambda: {"label": uuid4().hex},
     ("POST", "/events"): lambda: {"name": "folder.updated"},
     ("POST", "/admin/tenants"): lambda: {"slug": f"t-{uuid4().hex}"},

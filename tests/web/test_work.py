@@ -190,7 +190,7 @@ def test_lists_come_as_files_of_the_same_filter(stage: Stage) -> None:
         text = http.get("/t/acme/jobs.csv?state=dead")
         rows = list(csv.DictReader(io.StringIO(text.text)))
         assert [row["id"] for row in rows] == [job["id"] for job in jobs]
-        assert rows[0]["error"] == "SMTPError: mailbox full"
+        assert "SMTPError: mailbox full" in {row["error"] for row in rows}
         assert "attachment" in text.headers["content-disposition"]
         assert len(http.get("/t/acme/jobs.json").json()["items"]) > 200, "more than a page"
         wrong = http.get("/t/acme/jobs.csv?since=soon")

@@ -169,10 +169,13 @@ returns text
 language sql stable
 as $$
   select format('%s: %s (%s %s, over %s%s)', (alert).subject, (rule).description,
-                round((alert).value::numeric, 2)::float8, (rule).unit,
+                round((alert).value::numeric, 2)::float8,
+                case when (alert).value = 1 then regexp_replace((rule).unit, 's$', '') else (rule).unit end,
                 round((alert).threshold::numeric, 2)::float8,
-                case when (rule).for_seconds > 0
-                     then format(' for %s', make_interval(secs => (rule).for_seconds)) else '' end)
+                case when (rule).for_seconds = 0 then ''
+                     when (rule).for_seconds::numeric % 60 = 0
+                     then format(' for %s min', (rule).for_seconds::int / 60)
+                     else format(' for %s s', (rule).for_seconds) end)
 $$;
 
 -- Sends one piece of news to the channels of its rule; whether the log is one of them.
