@@ -220,7 +220,7 @@ async def _until_stopped(url: str) -> None:
 
 def main() -> None:
     from fairlane import config
-    from fairlane.cli.logs import log_to_stderr
+    from fairlane.observe.logs import log_to_stderr
 
     settings = config.load()
     log_to_stderr(settings)

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from fairlane.cli import render
-from fairlane.cli.logs import log_to_stderr
 from fairlane.config import Settings
 from fairlane.core import json
 from fairlane.observe.about import Named, about
+from fairlane.observe.logs import log_to_stderr
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 

@@ -28,7 +28,7 @@ OUTPUT = 65_536
 
 def log_as_the_worker(order: dict[str, Any]) -> None:
     """This process is one job's alone: its secrets are known from here on, to every thread."""
-    from fairlane.cli.logs import log_to_stderr
+    from fairlane.observe.logs import log_to_stderr
 
     KNOWN.add(secrets_in(order["payload"], Mask(order["secret_paths"])))
     try:
