@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from fairlane.api.models import PLAIN, Document, HeldIn, In, LineIn, Out
-from fairlane.ledger import LONGEST_NAME, MOST, State
+from fairlane.saying.ledger import LONGEST_NAME, MOST, State
 
 
 class ItemOut(Out):

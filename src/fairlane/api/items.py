@@ -23,7 +23,7 @@ from fairlane.core.calls import Call
 from fairlane.core.connect import send
 from fairlane.core.text import storable
 from fairlane.errors import Fault
-from fairlane.ledger import LONGEST_ERROR, LONGEST_NAME, State
+from fairlane.saying.ledger import LONGEST_ERROR, LONGEST_NAME, State
 from fairlane.worker.judging import NOT_FINISHED
 from fairlane.worker.reporter import LARGEST
 
