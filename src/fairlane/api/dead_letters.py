@@ -14,14 +14,14 @@ from fairlane.api.bulk import carried_out
 from fairlane.api.here import Here
 from fairlane.api.ids import JobId
 from fairlane.api.listing import Found
-from fairlane.api.models import (
+from fairlane.api.models.dead_letters import (
     DeadFilterIn,
     DeadLetterList,
     DeadLetterOut,
     NotesIn,
     ReplayIn,
 )
-from fairlane.api.operation_models import BulkOut, DeadBulkIn
+from fairlane.api.models.operations import BulkOut, DeadBulkIn
 from fairlane.api.paging import Page, page
 from fairlane.api.permits import MayAdminister, MayRead
 from fairlane.api.problems import not_there

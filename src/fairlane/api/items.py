@@ -10,8 +10,8 @@ from fairlane.api.answers import page_of, plain
 from fairlane.api.crew import EVERYBODY, Held, lost
 from fairlane.api.here import Here
 from fairlane.api.ids import JobId
-from fairlane.api.item_models import ItemIn, ItemList
 from fairlane.api.job_service import the_job
+from fairlane.api.models.items import ItemIn, ItemList
 from fairlane.api.paging import Page, page
 from fairlane.api.permits import MayRead
 from fairlane.api.problems import Problem

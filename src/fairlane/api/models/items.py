@@ -5,7 +5,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from fairlane.api.models import PLAIN, Document, HeldIn, In, LineIn, Out
+from fairlane.api.models.base import PLAIN, Document, In, Out
+from fairlane.api.models.working import HeldIn, LineIn
 from fairlane.saying.ledger import LONGEST_NAME, MOST, State
 
 
