@@ -69,6 +69,18 @@ def test_pages_open_without_fault(visit: Visit, stage: Stage, role: str, theme: 
         assert visit(path, role, theme).page.locator("h1").count() == 1
 
 
+def test_an_overview_ends_where_its_content_ends(visit: Visit) -> None:
+    """What is there for screen readers alone, as the tables of charts, takes no room."""
+    for path in ("/t/acme", "/ops"):
+        tab = visit(path, "operator", "light")
+        page_ends, content_ends = tab.page.evaluate(
+            """() => [document.documentElement.scrollHeight, Math.max(innerHeight,
+                 ...[...document.querySelectorAll("main > *")].map(
+                   each => each.getBoundingClientRect().bottom + scrollY))]"""
+        )
+        assert page_ends <= content_ends + 100, path
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_pages_are_accessible(visit: Visit, stage: Stage, theme: str) -> None:
     """As an operator, who sees all that others see; axe takes its time."""
