@@ -135,7 +135,7 @@ class Counts(Out):
     dead_letter: int
 
 
-class Figures(Out):
+class SummaryFields(Out):
     counts: Counts
     at_least: list[State] = Field(description="States that have more than was counted.")
     queued: int
@@ -143,7 +143,7 @@ class Figures(Out):
     oldest_queued_age_seconds: float | None
 
 
-class SummaryOut(Figures):
+class SummaryOut(SummaryFields):
     tenant: str
     plan: str
     paused_at: datetime | None

@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import Field
 
 from fairlane.api.models.base import Document, Out
-from fairlane.api.models.jobs import Figures
+from fairlane.api.models.jobs import SummaryFields
 from fairlane.api.models.queues import QueueOut
 
 
@@ -64,6 +64,6 @@ class FairnessOut(Out):
     next_cursor: str | None
 
 
-class AdminSummaryOut(Figures):
+class AdminSummaryOut(SummaryFields):
     queues: list[QueueOut]
     workers: int
