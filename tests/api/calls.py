@@ -88,6 +88,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/dead-letters/bulk"): lambda: {"action": "ignore", "filter": {"queue": "none"}},
     ("POST", "/tokens"): lambda: {"role": "viewer"},
     ("POST", "/triggers"): lambda: {**TRIGGER, "label": uuid4().hex},
+    ("POST", "/triggers/test"): lambda: {**TRIGGER, "label": uuid4().hex},
     ("PATCH", "/triggers/{trigger_id}"): lambda: {"label": uuid4().hex},
     ("POST", "/events"): lambda: {"name": "folder.updated"},
     ("POST", "/admin/tenants"): lambda: {"slug": f"t-{uuid4().hex}"},
