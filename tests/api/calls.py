@@ -80,6 +80,8 @@ def soon() -> str:
 
 TRIGGER = {"label": "t", "trigger_type": "schedule", "cron_expr": "0 3 * * *"}
 TRIGGER |= {"definition_key": "a.task"}
+ON_EVENT = {"label": "e", "trigger_type": "event", "event_name": "folder.updated"}
+ON_EVENT |= {"definition_key": "a.task"}
 HELD = {"worker": "w1", "attempt": 1}
 BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/jobs"): lambda: {"definition_key": "a.task"},
@@ -88,7 +90,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/dead-letters/bulk"): lambda: {"action": "ignore", "filter": {"queue": "none"}},
     ("POST", "/tokens"): lambda: {"role": "viewer"},
     ("POST", "/triggers"): lambda: {**TRIGGER, "label": uuid4().hex},
-    ("POST", "/triggers/test"): lambda: {**TRIGGER, "label": uuid4().hex},
+    ("POST", "/triggers/test"): lambda: ON_EVENT,
     ("PATCH", "/triggers/{trigger_id}"): lambda: {"label": uuid4().hex},
     ("POST", "/events"): lambda: {"name": "folder.updated"},
     ("POST", "/admin/tenants"): lambda: {"slug": f"t-{uuid4().hex}"},
@@ -139,7 +141,8 @@ async def target(world: World, operation: Operation, tenant: str) -> str | None:
     if path.startswith("/tokens"):
         return (await tokens.create(world.core.conn, Role.VIEWER, tenant=tenant)).id
     if path.startswith("/triggers"):
-        return str((await store.create(world.core.conn, tenant, TRIGGER)).id)
+        made_of = ON_EVENT if path.endswith("/test") else TRIGGER
+        return str((await store.create(world.core.conn, tenant, made_of)).id)
     if path.startswith("/events"):
         event = {"tenant": tenant, "name": "folder.updated"}
         return str((await world.core.send(calls.emit([event])))[0]["id"])
