@@ -10,10 +10,10 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 from uuid import UUID
 
-from fairlane.items import Item, Items
-from fairlane.ledger import Ledger, State
 from fairlane.observe.about import Attempted, Named, about
 from fairlane.redact import SPEAKING
+from fairlane.saying.items import Item, Items
+from fairlane.saying.ledger import Ledger, State
 
 if TYPE_CHECKING:
     import asyncpg

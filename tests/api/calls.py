@@ -78,25 +78,19 @@ def soon() -> str:
     return (datetime.now(UTC) + timedelta(hours=1)).isoformat()
 
 
-ON_EVENT = {
-    "label": "tried",
-    "trigger_type": "event",
-    "event_name": "folder.updated",
-    "definition_key": "a.task",
-}
 TRIGGER = {"label": "t", "trigger_type": "schedule", "cron_expr": "0 3 * * *"}
 TRIGGER |= {"definition_key": "a.task"}
+ON_EVENT = {"label": "e", "trigger_type": "event", "event_name": "folder.updated"}
+ON_EVENT |= {"definition_key": "a.task"}
 HELD = {"worker": "w1", "attempt": 1}
 BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/jobs"): lambda: {"definition_key": "a.task"},
     ("POST", "/jobs/batch"): lambda: {"jobs": [{"definition_key": "a.task"}]},
     ("POST", "/jobs/bulk"): lambda: {"action": "cancel", "filter": {"q": "none"}},
     ("POST", "/dead-letters/bulk"): lambda: {"action": "ignore", "filter": {"queue": "none"}},
-    ("POST", "/dead-letters/{job_id}/note"): lambda: {"notes": "seen"},
     ("POST", "/tokens"): lambda: {"role": "viewer"},
     ("POST", "/triggers"): lambda: {**TRIGGER, "label": uuid4().hex},
     ("POST", "/triggers/test"): lambda: ON_EVENT,
-    ("POST", "/triggers/{trigger_id}/test"): lambda: ON_EVENT | {"cron_expr": None},
     ("PATCH", "/triggers/{trigger_id}"): lambda: {"label": uuid4().hex},
     ("POST", "/events"): lambda: {"name": "folder.updated"},
     ("POST", "/admin/tenants"): lambda: {"slug": f"t-{uuid4().hex}"},
@@ -147,7 +141,8 @@ async def target(world: World, operation: Operation, tenant: str) -> str | None:
     if path.startswith("/tokens"):
         return (await tokens.create(world.core.conn, Role.VIEWER, tenant=tenant)).id
     if path.startswith("/triggers"):
-        return str((await store.create(world.core.conn, tenant, TRIGGER)).id)
+        made_of = ON_EVENT if path.endswith("/test") else TRIGGER
+        return str((await store.create(world.core.conn, tenant, made_of)).id)
     if path.startswith("/events"):
         event = {"tenant": tenant, "name": "folder.updated"}
         return str((await world.core.send(calls.emit([event])))[0]["id"])

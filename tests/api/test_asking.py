@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from api.world import Caller, World
-from fairlane.cli.logs import ConsoleLines, JsonLines
+from fairlane.observe.logs import ConsoleLines, JsonLines
 
 
 @pytest.mark.parametrize("given", ["2026", "1700000000", "2026-02-16", "2026-02-16T10:00:00"])

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from cli.calling import Call, Floor
-from fairlane.cli import logs
 from fairlane.config import Settings
+from fairlane.observe import logs
 from fairlane.redact import KNOWN, MARKER
 
 CANARY = "canary-7f3a9c"

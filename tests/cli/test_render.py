@@ -2,15 +2,15 @@
 
 import logging
 import sys
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
 from fairlane.cli import render
-from fairlane.cli.logs import log_to_stderr
 from fairlane.config import Settings
 from fairlane.core import json
 from fairlane.observe.about import Named, about
+from fairlane.observe.logs import log_to_stderr
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 
@@ -26,6 +26,7 @@ NOW = datetime(2030, 1, 1, tzinfo=UTC)
         ("\x1b[31mred\x07", "\N{REPLACEMENT CHARACTER}[31mred\N{REPLACEMENT CHARACTER}"),
         ("txt.\u202eexe", "txt.\N{REPLACEMENT CHARACTER}exe"),
         ({"a": [1, "ü"]}, '{"a":[1,"ü"]}'),
+        (datetime(2030, 1, 1, 2, tzinfo=timezone(timedelta(hours=2))), "2030-01-01 00:00:00 UTC"),
     ],
 )
 def test_a_value_is_one_line_that_can_do_nothing(value: object, shown: str) -> None:
@@ -114,3 +115,12 @@ def test_log_lines_for_people_say_whose_job_it_is(
     assert line.endswith(f"WARNING fairlane.test: slow {named}\n")
     assert line.count("\n") == 1
     assert sys.stderr.isatty() is False
+
+
+def test_what_uvicorn_says_in_colours_is_said_once(
+    capsys: pytest.CaptureFixture[str], logs: logging.Logger
+) -> None:
+    log_to_stderr(Settings())
+    logs.info("process [%d]", 7, extra={"color_message": "process [\x1b[36m%d\x1b[0m]"})
+
+    assert capsys.readouterr().err.endswith("fairlane.test: process [7]\n")

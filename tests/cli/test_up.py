@@ -111,7 +111,10 @@ def test_a_worker_that_dies_is_replaced_and_all_stops_in_good_order(
     assert states[-1] == ("stopped",)
     said = "\n".join(running.said)
     assert "API: http://127.0.0.1:" in said
+    assert "operator token, shown this once: fl_" in said
     assert "Traceback" not in said
+    with up(tmp_path, FAIRLANE_DATABASE_URL=database) as again:
+        assert again.until("fairlane tokens create --role operator")
 
 
 def test_an_app_that_cannot_be_had_is_refused_before_anything_starts(

@@ -17,7 +17,7 @@ def test_worker_hands_over_what_it_was_told(
         return 0
 
     monkeypatch.setattr("fairlane.worker.main.run", run)
-    monkeypatch.setattr("fairlane.cli.logs.log_to_stderr", lambda _: None)
+    monkeypatch.setattr("fairlane.observe.logs.log_to_stderr", lambda _: None)
     monkeypatch.setenv("FAIRLANE_LEASE_SECONDS", "45")
 
     queues = ("--queue", "critical=4", "--queue", "default=8")

@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from fairlane.cli.logs import JsonLines
+from fairlane.observe.logs import JsonLines
 from observe.serving import server
 from support.workers import Fleet, Process, until
 

@@ -10,7 +10,8 @@ import httpx2
 import pytest
 from playwright.sync_api import Page, expect
 
-from fairlane.api.models import PlanChanges, QueueChanges, TenantIn
+from fairlane.api.models.queues import QueueChanges
+from fairlane.api.models.tenants import PlanChanges, TenantIn
 from fairlane.web.fairness import Share, jain
 from fairlane.web.pages import PAGES as EVERY
 from fairlane.web.sent import read

@@ -136,6 +136,18 @@ def may_open(role: str, path: str) -> bool:
     raise LookupError(path)
 
 
+def test_an_overview_ends_where_its_content_ends(visit: Visit) -> None:
+    """What is there for screen readers alone, as the tables of charts, takes no room."""
+    for path in ("/t/acme", "/ops"):
+        tab = visit(path, "operator", "light")
+        page_ends, content_ends = tab.page.evaluate(
+            """() => [document.documentElement.scrollHeight, Math.max(innerHeight,
+                 ...[...document.querySelectorAll("main > *")].map(
+                   each => each.getBoundingClientRect().bottom + scrollY))]"""
+        )
+        assert page_ends <= content_ends + 100, path
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_signing_in_is_accessible(visit: Visit, theme: str) -> None:
     tab = visit("/login", None, theme)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import structlog
 
-from fairlane import lines
-from fairlane.records import line_of
+from fairlane.saying import lines
+from fairlane.saying.records import line_of
 from support.workers import Fleet
 
 APP = "worker.item_tasks:app"

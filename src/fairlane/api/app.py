@@ -28,8 +28,8 @@ from fairlane.api import (
 )
 from fairlane.api.admin import alerts, ops, overview, plans, queues, tenants
 from fairlane.api.correlating import HEADER, Correlated, correlated
+from fairlane.api.docs_page import PAGE
 from fairlane.api.limits import Limits
-from fairlane.api.page import PAGE
 from fairlane.api.problems import problem_of
 from fairlane.api.service import Service
 from fairlane.config import Settings

@@ -8,7 +8,7 @@ from fairlane import shapes
 from fairlane.access.principal import Principal
 from fairlane.api.answers import plain
 from fairlane.api.listing import WINDOW, Found
-from fairlane.api.models import DeadFilterIn
+from fairlane.api.models.dead_letters import DeadFilterIn
 from fairlane.api.paging import Page
 from fairlane.api.problems import not_there
 from fairlane.api.service import Service

@@ -11,7 +11,7 @@ from fairlane.api.bulk import carried_out
 from fairlane.api.dead_letter_service import letters, replay_letter, settle_letter, the_letter
 from fairlane.api.here import Here
 from fairlane.api.ids import JobId
-from fairlane.api.models import (
+from fairlane.api.models.dead_letters import (
     DeadFilterIn,
     DeadLetterList,
     DeadLetterOut,
@@ -20,7 +20,7 @@ from fairlane.api.models import (
     NotesIn,
     ReplayIn,
 )
-from fairlane.api.operation_models import BulkOut, DeadBulkIn
+from fairlane.api.models.operations import BulkOut, DeadBulkIn
 from fairlane.api.paging import Page, page
 from fairlane.api.permits import MayAdminister, MayRead
 from fairlane.api.route import PREFIX, Route

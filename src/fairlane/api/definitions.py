@@ -12,7 +12,7 @@ from fairlane.api.answers import answer, page_of
 from fairlane.api.bodies import json_of
 from fairlane.api.documents import describes
 from fairlane.api.here import Here
-from fairlane.api.models import DefinitionFields, DefinitionList, DefinitionOut
+from fairlane.api.models.definitions import DefinitionFields, DefinitionList, DefinitionOut
 from fairlane.api.paging import Page, page
 from fairlane.api.permits import MayOperate, SignedIn
 from fairlane.api.problems import Problem, not_there

@@ -8,12 +8,12 @@ from starlette.responses import Response
 from fairlane.access.principal import Principal
 from fairlane.api.answers import answer, page_of
 from fairlane.api.here import CorrelationId, Here
+from fairlane.api.models.triggers import EmittedOut, EventIn, EventList, EventOut, ResendIn
 from fairlane.api.paging import Page, page
 from fairlane.api.permits import MayRead, MayWrite
 from fairlane.api.problems import not_there
 from fairlane.api.route import PREFIX, Route
 from fairlane.api.service import Service
-from fairlane.api.trigger_models import EmittedOut, EventIn, EventList, EventOut, ResendIn
 from fairlane.core import calls
 from fairlane.core.connect import send
 from fairlane.scheduler import asking

@@ -12,8 +12,8 @@ from fairlane.api.answers import page_of, plain
 from fairlane.api.crew import EVERYBODY, Held, lost
 from fairlane.api.here import Here
 from fairlane.api.ids import JobId
-from fairlane.api.item_models import ItemIn, ItemList
 from fairlane.api.job_service import reading, the_job
+from fairlane.api.models.items import ItemIn, ItemList
 from fairlane.api.paging import Page, page
 from fairlane.api.permits import MayRead
 from fairlane.api.problems import Problem
@@ -25,7 +25,7 @@ from fairlane.core.calls import Call
 from fairlane.core.connect import Connection, send
 from fairlane.core.text import storable
 from fairlane.errors import Fault
-from fairlane.ledger import LONGEST_ERROR, LONGEST_NAME, State
+from fairlane.saying.ledger import LONGEST_ERROR, LONGEST_NAME, State
 from fairlane.worker.judging import NOT_FINISHED
 from fairlane.worker.reporter import LARGEST
 

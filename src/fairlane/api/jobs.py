@@ -29,8 +29,8 @@ from fairlane.api.job_service import (
     the_job,
 )
 from fairlane.api.limits import BATCH_ITEMS
-from fairlane.api.models import (
-    AttemptList,
+from fairlane.api.models.attempts import AttemptList, LogList, ResultOut
+from fairlane.api.models.jobs import (
     BatchIn,
     BatchOut,
     CancelIn,
@@ -39,12 +39,10 @@ from fairlane.api.models import (
     JobBody,
     JobList,
     JobOut,
-    LogList,
-    ResultOut,
     SummaryOut,
 )
+from fairlane.api.models.operations import BulkIn, BulkOut
 from fairlane.api.moments import Moment
-from fairlane.api.operation_models import BulkIn, BulkOut
 from fairlane.api.paging import Page, page
 from fairlane.api.permits import MayAdminister, MayRead, MayWrite
 from fairlane.api.problems import Problem, problem_of

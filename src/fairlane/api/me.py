@@ -9,7 +9,7 @@ from fairlane.access import tokens
 from fairlane.access.roles import Role
 from fairlane.api.answers import answer, page_of
 from fairlane.api.here import Here
-from fairlane.api.models import MeOut, NewTokenOut, TokenIn, TokenList, TokenOut
+from fairlane.api.models.callers import MeOut, NewTokenOut, TokenIn, TokenList, TokenOut
 from fairlane.api.paging import Page, page
 from fairlane.api.permits import MayGiveTokens, SignedIn
 from fairlane.api.route import PREFIX, Route

@@ -10,7 +10,7 @@ from fairlane import shapes
 from fairlane.access.principal import Principal
 from fairlane.api.answers import answer, page_of
 from fairlane.api.here import Here
-from fairlane.api.operation_models import OperationList, OperationOut
+from fairlane.api.models.operations import OperationList, OperationOut
 from fairlane.api.paging import Page, page
 from fairlane.api.permits import MayAdminister, MayRead
 from fairlane.api.problems import not_there

@@ -15,13 +15,8 @@ from fairlane.api.answers import answer, page_of
 from fairlane.api.bodies import json_of
 from fairlane.api.documents import describes
 from fairlane.api.here import Here
-from fairlane.api.models import JobOut
-from fairlane.api.moments import Moment
-from fairlane.api.paging import Page, no_cursor, page
-from fairlane.api.permits import MayAdminister, MayRead
-from fairlane.api.problems import not_there
-from fairlane.api.route import PREFIX, Route
-from fairlane.api.trigger_models import (
+from fairlane.api.models.jobs import JobOut
+from fairlane.api.models.triggers import (
     DeliveryList,
     FireIn,
     PreviewOut,
@@ -30,6 +25,11 @@ from fairlane.api.trigger_models import (
     TriggerList,
     TriggerOut,
 )
+from fairlane.api.moments import Moment
+from fairlane.api.paging import Page, no_cursor, page
+from fairlane.api.permits import MayAdminister, MayRead
+from fairlane.api.problems import not_there
+from fairlane.api.route import PREFIX, Route
 from fairlane.core import calls
 from fairlane.core.connect import Connection, send
 from fairlane.errors import Fault, TriggerInvalid, TriggerNotFound

@@ -8,8 +8,8 @@ from starlette.responses import Response
 
 from fairlane.access.principal import Principal
 from fairlane.api.answers import answer
-from fairlane.api.figures import UsageOut
 from fairlane.api.here import Here
+from fairlane.api.models.usage import UsageOut
 from fairlane.api.permits import MayOperate, MayRead
 from fairlane.api.problems import Problem
 from fairlane.api.route import PREFIX, Route

@@ -11,10 +11,10 @@ from fairlane.api.answers import answer
 from fairlane.api.crew import Held, lost
 from fairlane.api.here import Here
 from fairlane.api.ids import JobId
-from fairlane.api.item_models import ProgressIn
 from fairlane.api.items import check_progress, failed_items, moves_of
 from fairlane.api.limits import BODY
-from fairlane.api.models import (
+from fairlane.api.models.items import ProgressIn
+from fairlane.api.models.working import (
     ClaimIn,
     ClaimOut,
     CompleteIn,

@@ -7,7 +7,7 @@ from uuid import UUID
 import click
 
 from fairlane.cli import params
-from fairlane.cli.render import ago, print_fields, print_json, print_more, print_table
+from fairlane.cli.render import ago, moment, print_fields, print_json, print_more, print_table
 from fairlane.cli.session import Session, with_database
 
 STATUSES = ["pending", "retried", "resolved", "ignored", "all"]
@@ -102,7 +102,7 @@ async def show(db: Session, /, job_id: UUID, as_json: bool) -> None:
     now = await db.now()
     for name in ("created_at", "scheduled_for", "queued_at", "started_at", "died_at", "settled_at"):
         if letter[name] is not None:
-            letter[name] = f"{letter[name]:%Y-%m-%d %H:%M:%S} UTC ({ago(letter[name], now)})"
+            letter[name] = f"{moment(letter[name])} ({ago(letter[name], now)})"
     print_fields(letter)
 
 

@@ -7,7 +7,15 @@ import click
 
 from fairlane.cli import params
 from fairlane.cli.drawing import drawn
-from fairlane.cli.render import ago, clean, print_fields, print_json, print_more, print_table
+from fairlane.cli.render import (
+    ago,
+    clean,
+    moment,
+    print_fields,
+    print_json,
+    print_more,
+    print_table,
+)
 from fairlane.cli.session import Row, Session, value_of, with_database
 from fairlane.job import JobStatus
 
@@ -194,7 +202,7 @@ async def print_job(db: Session, row: Row) -> None:
     times = ("created_at", "scheduled_for", "queued_at", "started_at", "finished_at")
     for name in times:
         if job[name] is not None:
-            job[name] = f"{job[name]:%Y-%m-%d %H:%M:%S} UTC ({ago(job[name], now)})"
+            job[name] = f"{moment(job[name])} ({ago(job[name], now)})"
     job["attempt_count"] = f"{job['attempt_count']} of {job.pop('max_attempts')}"
     if not job["replays"]:
         del job["replays"]

@@ -8,7 +8,7 @@ import click
 
 from fairlane.cli import params
 from fairlane.cli.applying import wrong_call
-from fairlane.cli.render import ago, print_fields, print_json, print_more, print_table
+from fairlane.cli.render import ago, moment, print_fields, print_json, print_more, print_table
 from fairlane.cli.session import Session, with_database
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ async def tell(db: Session, row: Mapping[str, Any], as_json: bool) -> None:
     now = await db.now()
     for name in ("created_at", "updated_at", "ended_at"):
         if shown[name] is not None:
-            shown[name] = f"{shown[name]:%Y-%m-%d %H:%M:%S} UTC ({ago(shown[name], now)})"
+            shown[name] = f"{moment(shown[name])} ({ago(shown[name], now)})"
     del shown["at_least"]
     failures = shown.pop("failures")
     print_fields({**shown, "estimate": f"{row['estimate']}{'+' if row['at_least'] else ''}"})

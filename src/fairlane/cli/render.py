@@ -5,7 +5,7 @@ import shutil
 import sys
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import click
@@ -57,6 +57,8 @@ def clean(value: Any) -> str:
             return "yes" if value else "no"
         case str():
             text = value
+        case datetime():
+            text = moment(value)
         case dict() | list():
             from fairlane.core.json import dumps
 
@@ -108,11 +110,15 @@ def terminal_width() -> int | None:
     return None
 
 
-def ago(moment: datetime | None, now: datetime) -> str:
+def moment(value: datetime) -> str:
+    return f"{value.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def ago(when: datetime | None, now: datetime) -> str:
     """A time as people say it: "3m ago", "in 2h"."""
-    if moment is None:
+    if when is None:
         return "-"
-    gone = now - moment
+    gone = now - when
     if abs(gone) < timedelta(seconds=1):
         return "now"
     return f"{span(gone)} ago" if gone > timedelta(0) else f"in {span(-gone)}"

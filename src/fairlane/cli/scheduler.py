@@ -14,7 +14,7 @@ def scheduler(metrics_port: int | None) -> int:
     seconds.
     """
     from fairlane import config
-    from fairlane.cli.logs import log_to_stderr
+    from fairlane.observe.logs import log_to_stderr
 
     settings = with_metrics_port(config.load(), metrics_port)
     log_to_stderr(settings)

@@ -20,9 +20,9 @@ def server(host: str, port: int, fd: int | None) -> int:
     from fairlane import config
     from fairlane.api.limits import Limits
     from fairlane.api.serving import address_of, listen, serve
-    from fairlane.cli.logs import log_to_stderr
     from fairlane.database import database
     from fairlane.observe import exporting
+    from fairlane.observe.logs import log_to_stderr
 
     settings = config.load()
     log_to_stderr(settings)

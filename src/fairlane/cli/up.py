@@ -111,6 +111,8 @@ def _run(
         screen.say(f"schema: applied {', '.join(applied)}" if applied else "schema: up to date")
         if token := asyncio.run(first_token(url)):
             screen.say(f"operator token, shown this once: {token}")
+        else:
+            screen.say("sign in with a token of yours, or: fairlane tokens create --role operator")
         try:
             asyncio.run(_until_stopped(url, app_path, demo, screen, listening))
         finally:

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from fairlane.cli.drawing import Screen, drawn, failures
-from fairlane.cli.render import clean
+from fairlane.cli.render import clean, moment
 from fairlane.cli.session import Row, Session
 from fairlane.job import Job, JobStatus
 
@@ -59,7 +59,7 @@ def _lines(job: Job) -> list[str]:
         case JobStatus.SCHEDULED if job.attempt_count:
             lines.append(f"{attempt} failed: {gist(job.last_error)}")
         case JobStatus.SCHEDULED:
-            lines.append(f"scheduled for {job.scheduled_for:%Y-%m-%d %H:%M:%S} UTC")
+            lines.append(f"scheduled for {moment(job.scheduled_for)}")
         case JobStatus.QUEUED:
             lines.append(
                 f"queued in {job.queue}" + (f", after {attempt}" if job.attempt_count else "")

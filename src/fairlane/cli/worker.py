@@ -38,7 +38,7 @@ def worker(
 ) -> int:
     """Claim jobs and run them, until SIGTERM or Ctrl-C."""
     from fairlane import config
-    from fairlane.cli.logs import log_to_stderr
+    from fairlane.observe.logs import log_to_stderr
 
     settings = with_metrics_port(config.load(), metrics_port)
     log_to_stderr(settings)

@@ -5,9 +5,9 @@ import signal
 from contextlib import suppress
 
 from fairlane import config
-from fairlane.cli.logs import log_to_stderr
 from fairlane.database import database
 from fairlane.demo.stream import produce
+from fairlane.observe.logs import log_to_stderr
 
 
 async def _until_stopped(url: str) -> None:

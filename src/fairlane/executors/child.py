@@ -33,12 +33,12 @@ def _run_task(order: dict[str, Any]) -> None:
     if order["memory_mb"] is not None:
         limit = order["memory_mb"] * 1024 * 1024
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    from fairlane import lines
     from fairlane.context import JobContext
     from fairlane.executors.function import answer, unfit
     from fairlane.executors.results import encode
     from fairlane.executors.words import Words, bounded, go_on_in, log_as_the_worker, write
     from fairlane.outcome import Done
+    from fairlane.saying import lines
     from fairlane.signature import ArgumentsInvalid
 
     log_as_the_worker(order)

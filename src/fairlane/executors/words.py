@@ -13,13 +13,13 @@ from fairlane.core import json
 from fairlane.errors import ConfigError
 from fairlane.executors.base import MESSAGE
 from fairlane.executors.cuts import MARGIN, beginning, ending
-from fairlane.ledger import LONGEST_ERROR, State
 from fairlane.observe import trace, tracing
 from fairlane.observe.about import Named, about
 from fairlane.outcome import Failed, Outcome
 from fairlane.redact import KNOWN
 from fairlane.redact.mask import Mask
 from fairlane.redact.redactor import secrets_in
+from fairlane.saying.ledger import LONGEST_ERROR, State
 
 LONGEST = 16_384  # characters of a message; the worker scrubs it again and keeps half as many
 FIELDS = 65_536  # characters of what comes with it
@@ -28,7 +28,7 @@ OUTPUT = 65_536
 
 def log_as_the_worker(order: dict[str, Any]) -> None:
     """This process is one job's alone: its secrets are known from here on, to every thread."""
-    from fairlane.cli.logs import log_to_stderr
+    from fairlane.observe.logs import log_to_stderr
 
     KNOWN.add(secrets_in(order["payload"], Mask(order["secret_paths"])))
     try:

@@ -252,9 +252,11 @@ def _table(label: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> M
         )
         for row in rows
     )
+    # Around the table: a table takes the height of its rows whatever the style says, and the page
+    # would scroll on over nothing.
     return Markup(
-        '<table class="unseen"><caption>{}</caption><thead><tr>{}</tr></thead>'
-        "<tbody>{}</tbody></table>"
+        '<div class="unseen"><table><caption>{}</caption><thead><tr>{}</tr></thead>'
+        "<tbody>{}</tbody></table></div>"
     ).format(label, head, body)
 
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 from fairlane.core import json
-from fairlane.ledger import Ledger
 from fairlane.outcome import Canceled, Done, Failed, Outcome
+from fairlane.saying.ledger import Ledger
 
 LISTED = 1_000  # items that are listed by name; the rest is counted
 NAMED = 3  # of them in a sentence

@@ -16,7 +16,6 @@ from uuid import UUID, uuid4
 
 import asyncpg
 
-from fairlane import lines
 from fairlane.app import Fairlane
 from fairlane.context import JobContext
 from fairlane.core import calls
@@ -29,6 +28,7 @@ from fairlane.maintenance.watcher import Watcher
 from fairlane.metrics.working import Working
 from fairlane.observe.about import about
 from fairlane.outcome import Bounced, Outcome, Reused
+from fairlane.saying import lines
 from fairlane.worker.attempt import Attempt, Stop
 from fairlane.worker.claimer import Claimer
 from fairlane.worker.executors import Executors

@@ -56,7 +56,7 @@ def run_worker(app: Fairlane, queues: Mapping[str, int] | None = None) -> None:
     For a command of your own. `queues` says how many slots each has; all queues with their own
     slots if not given.
     """
-    from fairlane.cli.logs import log_to_stderr
+    from fairlane.observe.logs import log_to_stderr
 
     log_to_stderr(app.settings)
     _run(app, dict(queues or {}), app.settings)

@@ -16,8 +16,8 @@ from fairlane.core.connect import Record
 from fairlane.errors import LeaseLost
 from fairlane.executors.base import storable
 from fairlane.executors.cuts import beginning, ending
-from fairlane.ledger import LONGEST_NAME
 from fairlane.observe.about import about
+from fairlane.saying.ledger import LONGEST_NAME
 from fairlane.worker.attempt import Attempt
 from fairlane.worker.patience import Patience
 

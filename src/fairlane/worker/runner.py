@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, assert_never
 from fairlane.context import JobContext
 from fairlane.errors import LeaseLost
 from fairlane.executors.base import Executor, failed
-from fairlane.lines import SPEAKER
 from fairlane.observe import trace, tracing
 from fairlane.observe.about import ATTEMPT, WORKER, about
 from fairlane.outcome import Bounced, Canceled, Failed, Outcome, Reused, Snoozed
 from fairlane.redact import SPEAKING
+from fairlane.saying.lines import SPEAKER
 from fairlane.worker.attempt import KILL_AFTER, Attempt, Stop
 from fairlane.worker.judging import judged
 from fairlane.worker.results import scrub_for

@@ -7,7 +7,9 @@ from fastapi import APIRouter, Depends, Path, Query
 from starlette.responses import Response
 
 from fairlane import alerts
-from fairlane.api.admin.alert_models import (
+from fairlane.api.answers import answer, page_of, plain
+from fairlane.api.here import Here
+from fairlane.api.models.alerts import (
     Acknowledgement,
     AlertList,
     AlertOut,
@@ -22,8 +24,6 @@ from fairlane.api.admin.alert_models import (
     SilenceList,
     SilenceOut,
 )
-from fairlane.api.answers import answer, page_of, plain
-from fairlane.api.here import Here
 from fairlane.api.paging import Page, page
 from fairlane.api.permits import MayOperate
 from fairlane.api.problems import not_there

@@ -8,14 +8,14 @@ from starlette.responses import Response
 
 from fairlane.access.principal import Principal
 from fairlane.api.answers import page_of, plain
-from fairlane.api.figures import (
+from fairlane.api.here import Here
+from fairlane.api.models.usage import (
     ActiveList,
     BacklogList,
     ErrorRateList,
     SampleList,
     ThroughputList,
 )
-from fairlane.api.here import Here
 from fairlane.api.moments import Moment
 from fairlane.api.permits import MayOperate
 from fairlane.api.route import PREFIX, Route

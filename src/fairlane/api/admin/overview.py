@@ -12,7 +12,8 @@ from fairlane.api.answers import answer, page_of, plain
 from fairlane.api.auditing import Wanted, changes_of
 from fairlane.api.here import Here
 from fairlane.api.jobs import JobFilter
-from fairlane.api.models import AdminSummaryOut, AuditList, FairnessOut, JobList, WorkerList
+from fairlane.api.models.jobs import JobList
+from fairlane.api.models.overview import AdminSummaryOut, AuditList, FairnessOut, WorkerList
 from fairlane.api.paging import Page, page
 from fairlane.api.permits import MayOperate
 from fairlane.api.route import PREFIX, Route

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from fairlane.api.admin.turns import one_at_a_time
 from fairlane.api.answers import answer, page_of, plain
 from fairlane.api.here import Here
-from fairlane.api.models import QueueChanges, QueueIn, QueueList, QueueOut
+from fairlane.api.models.queues import QueueChanges, QueueIn, QueueList, QueueOut
 from fairlane.api.permits import MayOperate
 from fairlane.api.problems import Problem, not_there
 from fairlane.api.route import PREFIX, Route

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from fairlane.api.answers import answer, page_of, plain
 from fairlane.api.here import Here
-from fairlane.api.models import TenantChanges, TenantIn, TenantList, TenantOut
+from fairlane.api.models.tenants import TenantChanges, TenantIn, TenantList, TenantOut
 from fairlane.api.paging import Page, page
 from fairlane.api.permits import MayOperate
 from fairlane.api.route import PREFIX, Route

@@ -9,8 +9,8 @@ from fairlane.core import json
 from fairlane.executors.base import storable
 from fairlane.executors.command.tail import MARGIN, last_of
 from fairlane.executors.cuts import beginning, without_start
-from fairlane.ledger import State, name_of
 from fairlane.redact import speaking
+from fairlane.saying.ledger import State, name_of
 
 LEVELS = ("debug", "info", "warning", "error")
 QUOTED = 120  # characters of a line that was ignored

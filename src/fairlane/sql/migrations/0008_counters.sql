@@ -1,4 +1,4 @@
--- Counters that the verbs keep; see docs/adr/0108-counters.md.
+-- Counters that the verbs keep; see docs/adr/0020-counters.md.
 
 alter type fairlane.movement add attribute succeeded int, add attribute tally text[];
 alter table fairlane.arrival add column tally text;

@@ -1,5 +1,5 @@
 -- What tells a person that something is wrong, and the product's watch over its own promises; see
--- docs/adr/0109-alerts.md. All of it is the installation's: operators see it, tenants do not.
+-- docs/adr/0021-alerts.md. All of it is the installation's: operators see it, tenants do not.
 
 -- Where a notification goes. The log is always there.
 create table fairlane.alert_channel (

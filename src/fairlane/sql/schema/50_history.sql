@@ -1,6 +1,6 @@
 -- Finished work, append-only, a partition a day; retention drops whole partitions. Where plans and
 -- queues keep jobs for different times, a day has a partition for each of them
--- (fairlane.make_partitions; docs/adr/0107-retention.md).
+-- (fairlane.make_partitions; docs/adr/0019-retention.md).
 
 create table fairlane.history (
   id              uuid        not null,

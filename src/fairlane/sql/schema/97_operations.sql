@@ -1,4 +1,4 @@
--- One verb for many jobs, as a row that says how far it has come; see docs/adr/0113-operations.md.
+-- One verb for many jobs, as a row that says how far it has come; see docs/adr/0025-operations.md.
 
 create table fairlane.operation (
   id         uuid        primary key,

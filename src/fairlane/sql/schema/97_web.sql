@@ -1,4 +1,4 @@
--- Who is signed in to the web pages; see docs/adr/0111-web-pages.md. What the browser holds is kept
+-- Who is signed in to the web pages; see docs/adr/0023-web-pages.md. What the browser holds is kept
 -- nowhere, only its hash; the server may not read the table, and asks by session_for.
 create table fairlane.web_session (
   id           bytea       primary key check (octet_length(id) = 32),  -- sha256 of the cookie

@@ -1,4 +1,4 @@
--- What dead letters of one cause have in common; see docs/adr/0116-dead-letter-groups.md. Of the
+-- What dead letters of one cause have in common; see docs/adr/0026-dead-letter-groups.md. Of the
 -- message, what differs from one job to the next is left out: quoted words, ids, addresses, numbers.
 -- A stored column is made by it: a change here needs a migration that makes the column anew.
 create or replace function fairlane.fingerprint(reason text, error jsonb)

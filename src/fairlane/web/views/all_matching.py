@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from starlette.responses import Response
 
 from fairlane.api.bulk import carried_out
-from fairlane.api.operation_models import BulkIn, JobsIn
+from fairlane.api.models.operations import BulkIn, JobsIn
 from fairlane.api.problems import Problem
 from fairlane.errors import Fault
 from fairlane.job import JobStatus

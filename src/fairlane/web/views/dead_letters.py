@@ -8,8 +8,8 @@ from fairlane import shapes
 from fairlane.api import paging
 from fairlane.api.bulk import carried_out
 from fairlane.api.dead_letter_service import DAYS, groups_of, last_settled, letters
-from fairlane.api.models import DeadFilterIn
-from fairlane.api.operation_models import DeadBulkIn, DeadLettersIn
+from fairlane.api.models.dead_letters import DeadFilterIn
+from fairlane.api.models.operations import DeadBulkIn, DeadLettersIn
 from fairlane.api.problems import Problem
 from fairlane.errors import FairlaneError, Fault
 from fairlane.ids import parse_id

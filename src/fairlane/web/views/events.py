@@ -7,8 +7,8 @@ from starlette.responses import Response
 
 from fairlane.api import paging
 from fairlane.api.events import resent
+from fairlane.api.models.triggers import ResendIn
 from fairlane.api.problems import not_there
-from fairlane.api.trigger_models import ResendIn
 from fairlane.core.calls import Call
 from fairlane.core.connect import Connection, send
 from fairlane.scheduler import asking

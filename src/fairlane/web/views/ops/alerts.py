@@ -7,8 +7,8 @@ from uuid import UUID
 from starlette.responses import Response
 
 from fairlane import alerts
-from fairlane.api.admin.alert_models import RuleChanges, SilenceIn
 from fairlane.api.answers import plain
+from fairlane.api.models.alerts import RuleChanges, SilenceIn
 from fairlane.api.problems import not_there
 from fairlane.core import calls
 from fairlane.core.calls import Call

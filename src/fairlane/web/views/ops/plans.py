@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from fairlane.api.admin import plans
 from fairlane.api.answers import plain
-from fairlane.api.models import PlanChanges, PlanIn
+from fairlane.api.models.tenants import PlanChanges, PlanIn
 from fairlane.api.problems import Problem
 from fairlane.core.calls import Call
 from fairlane.core.connect import Connection, send

@@ -3,7 +3,7 @@
 from starlette.responses import Response
 
 from fairlane.api.admin import queues
-from fairlane.api.models import QueueChanges, QueueIn
+from fairlane.api.models.queues import QueueChanges, QueueIn
 from fairlane.core.calls import Call
 from fairlane.core.connect import send
 from fairlane.errors import FairlaneError

@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from fairlane.api.admin import tenants
 from fairlane.api.answers import plain
-from fairlane.api.models import TenantChanges, TenantIn
+from fairlane.api.models.tenants import TenantChanges, TenantIn
 from fairlane.core.calls import Call
 from fairlane.core.connect import Connection, send
 from fairlane.errors import FairlaneError

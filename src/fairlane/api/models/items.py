@@ -5,8 +5,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from fairlane.api.models import PLAIN, Document, HeldIn, In, LineIn, Out
-from fairlane.ledger import LONGEST_NAME, MOST, State
+from fairlane.api.models.base import PLAIN, Document, In, Out
+from fairlane.api.models.working import HeldIn, LineIn
+from fairlane.saying.ledger import LONGEST_NAME, MOST, State
 
 
 class ItemOut(Out):

@@ -6,7 +6,9 @@ from uuid import UUID
 
 from pydantic import ConfigDict, Field
 
-from fairlane.api.models import DeadFilterIn, Document, In, JobFilterIn, Note, Out
+from fairlane.api.models.base import Document, In, Note, Out
+from fairlane.api.models.dead_letters import DeadFilterIn
+from fairlane.api.models.jobs import JobFilterIn
 
 Ids = Annotated[
     list[Annotated[UUID, Field(strict=False)]] | None,

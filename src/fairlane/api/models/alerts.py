@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import AwareDatetime, Field
 
-from fairlane.api.models import Document, In, Out
+from fairlane.api.models.base import Document, In, Out
 
 Severity = Literal["info", "warning", "critical"]
 Seconds = Annotated[int, Field(ge=0, le=604_800)]

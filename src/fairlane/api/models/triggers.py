@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from fairlane.api.models import PLAIN, Document, In, Out
+from fairlane.api.models.base import PLAIN, Document, In, Out
 
 ON_EVENT: dict[str, Any] = {
     "label": "Resync on folder change",

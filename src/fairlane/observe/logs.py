@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from fairlane.config import Settings
     from fairlane.redact import Redactor
 
-# What the logging library keeps of every line, and what ours have besides.
-_USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+# What the logging library keeps of every line, and what ours have besides; uvicorn hands on each
+# of its messages a second time, with colours.
+_USUAL = frozenset(vars(logging.makeLogRecord({})))
+_USUAL |= {"message", "asctime", "taskName", "color_message"}
 
 # JSON may hold them as they are; some who read lines end one there.
 _LINE_ENDS = {ord(char): f"\\u{ord(char):04x}" for char in "\x85\u2028\u2029"}

@@ -10,7 +10,7 @@ from collections.abc import MutableMapping
 from contextvars import ContextVar
 from typing import Any, Protocol
 
-from fairlane.records import event_of, line_of
+from fairlane.saying.records import event_of, line_of
 
 _LEVELS = ((logging.ERROR, "error"), (logging.WARNING, "warning"), (logging.INFO, "info"))
 _BY_METHOD = {"exception": "error", "critical": "error", "fatal": "error", "err": "error"}

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Literal, Self
 
-from fairlane.ledger import Ledger, State, name_of
 from fairlane.outcome import Fail, Snooze
+from fairlane.saying.ledger import Ledger, State, name_of
 
 
 class Item:

@@ -3,7 +3,7 @@
 from datetime import date, datetime
 from uuid import UUID
 
-from fairlane.api.models import Document, Out
+from fairlane.api.models.base import Document, Out
 
 
 class UsageDay(Out):
