@@ -88,6 +88,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/jobs/batch"): lambda: {"jobs": [{"definition_key": "a.task"}]},
     ("POST", "/jobs/bulk"): lambda: {"action": "cancel", "filter": {"q": "none"}},
     ("POST", "/dead-letters/bulk"): lambda: {"action": "ignore", "filter": {"queue": "none"}},
+    ("POST", "/dead-letters/{job_id}/note"): lambda: {"notes": "seen"},
     ("POST", "/tokens"): lambda: {"role": "viewer"},
     ("POST", "/triggers"): lambda: {**TRIGGER, "label": uuid4().hex},
     ("POST", "/triggers/test"): lambda: ON_EVENT,
