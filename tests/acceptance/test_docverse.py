@@ -192,8 +192,10 @@ def test_periodic_jobs_run_by_the_clock_and_mend_themselves(
     ciphers = "insert into credential values (%s, 'vault:v1:x')"
     house.example.db.execute(ciphers, [house.org])
     store.broken = {"refs"}
-    scheduler = house.example.fairlane("scheduler")
-    scheduler.until_said("is ready")
+    house.example.fairlane("scheduler")
+    planned = """select count(*) from fairlane.trigger
+                  where trigger_type = 'schedule' and source = 'code' and due_at > '-infinity'"""
+    until(lambda: house.example.ask(planned) == len(PERIODIC), "they are planned")
     tomorrow = (clock.now() + timedelta(days=1)).replace(hour=6, minute=0, second=1)
     clock.advance(tomorrow - clock.now())
     made = """select definition_key, array_agg(id::text order by id) from fairlane.jobs
