@@ -73,6 +73,10 @@ class LeaseLost(FairlaneError):
     sqlstate = "LN001"
 
 
+class IdInvalid(FairlaneError):
+    """What was given is neither a UUID nor a short id."""
+
+
 class JobNotFound(FairlaneError):
     """No such job, for whoever asked."""
 

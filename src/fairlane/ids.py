@@ -6,7 +6,7 @@ import threading
 import time
 from uuid import UUID
 
-from fairlane.errors import FairlaneError
+from fairlane.errors import IdInvalid
 
 # Crockford's base 32: no I, L, O or U. The last five serve as check symbols only.
 SYMBOLS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ*~$=U"
@@ -21,10 +21,6 @@ _last = 0
 # A call to the system for each id would cost more than the id.
 _random = b""
 _used = 0
-
-
-class IdInvalid(FairlaneError):
-    """What was given is neither a UUID nor a short id."""
 
 
 def uuid7() -> UUID:

@@ -15,6 +15,7 @@ from fairlane.errors import (
     DefinitionInactive,
     DefinitionNotFound,
     FairlaneError,
+    IdInvalid,
     JobIdTaken,
     PayloadInvalid,
     PayloadTooLarge,
@@ -22,7 +23,7 @@ from fairlane.errors import (
     RequestInvalid,
     TenantNotFound,
 )
-from fairlane.ids import IdInvalid, short_id, uuid7
+from fairlane.ids import short_id, uuid7
 from support.clock import Clock
 from support.shop import send_of
 

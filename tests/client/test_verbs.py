@@ -8,13 +8,14 @@ import pytest
 
 from fairlane import Enqueued, Fairlane, JobStatus
 from fairlane.errors import (
+    IdInvalid,
     JobNotFound,
     PayloadInvalid,
     PayloadTooLarge,
     RequestInvalid,
     WrongState,
 )
-from fairlane.ids import IdInvalid, short_id, uuid7
+from fairlane.ids import short_id, uuid7
 from support.shop import send_of
 
 Db = psycopg.Connection[tuple[Any, ...]]

@@ -4,8 +4,8 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from fairlane.errors import RequestInvalid
-from fairlane.ids import SYMBOLS, IdInvalid, parse_id, short_id, uuid7
+from fairlane.errors import IdInvalid, RequestInvalid
+from fairlane.ids import SYMBOLS, parse_id, short_id, uuid7
 from support.core import Core
 
 EDGES = [UUID(int=0), UUID(int=2**128 - 1), UUID(int=36), UUID(int=37)]

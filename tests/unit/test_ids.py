@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlane import ids
-from fairlane.ids import SYMBOLS, IdInvalid, parse_id, short_id, uuid7
+from fairlane.errors import IdInvalid
+from fairlane.ids import SYMBOLS, parse_id, short_id, uuid7
 
 # What people write for a symbol that they mean: those are read, not refused.
 ALIKE = {"0": "0oO", "1": "1iIlL"}

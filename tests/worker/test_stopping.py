@@ -141,6 +141,16 @@ def test_a_stuck_job_is_parked_while_its_worker_lives(fleet: Fleet, clock: Clock
     fleet.assert_books_balance()
 
 
+def test_a_stuck_job_is_stopped_at_once_however_long_the_lease(fleet: Fleet, clock: Clock) -> None:
+    """Only what two heartbeats miss is gone, and the second came a third of the lease later."""
+    worker = fleet.worker(FAIRLANE_LEASE_SECONDS="3600")
+    job = fleet.enqueue("wait_for")  # timeout 300 s
+    until(lambda: fleet.runs(), "it runs")
+    clock.advance(seconds=601)
+    worker.until_said("is told to stop: ")
+    assert fleet.status(job) == "dead_letter"
+
+
 def test_the_supervisor_restarts_a_worker_that_dies(fleet: Fleet) -> None:
     supervisor = fleet.worker(arguments=("--processes", "2"))
     until(lambda: fleet.ask("select count(*) from fairlane.worker") == 2, "two workers live")

@@ -20,8 +20,7 @@ from fairlane import errors
 from fairlane.access import refusals
 from fairlane.core import json
 from fairlane.definitions.apply import PlanStale
-from fairlane.errors import FairlaneError, Fault
-from fairlane.ids import IdInvalid
+from fairlane.errors import FairlaneError, Fault, IdInvalid
 from fairlane.scheduler.asking import FireRefused
 from fairlane.scheduler.store import TriggerChanged
 

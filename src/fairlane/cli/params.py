@@ -52,7 +52,8 @@ def page_options(command: F) -> F:
 
 
 def job_id(text: str) -> UUID:
-    from fairlane.ids import IdInvalid, parse_id
+    from fairlane.errors import IdInvalid
+    from fairlane.ids import parse_id
 
     try:
         return parse_id(text)

@@ -44,6 +44,8 @@ from fairlane.worker.slots import Slots
 
 log = logging.getLogger("fairlane.worker")
 
+BEAT_AGAIN = 1.0  # seconds after somebody wanted a beat
+
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
@@ -265,6 +267,8 @@ class Life:
 
     def _on_asked(self) -> None:
         self.lease.beat_now()
+        # A job that was parked under us is missing, and only what is missing twice is gone.
+        asyncio.get_running_loop().call_later(BEAT_AGAIN, self.lease.beat_now)
 
     def on_beat(self, rows: list[Record]) -> None:
         """Stop what was canceled and what is no longer ours; give back what is ours unknown."""

@@ -11,7 +11,8 @@ log = logging.getLogger("fairlane.worker")
 
 
 class Listener:
-    """Calls `work` when jobs of a queue wait, `asked` when a job of this worker is canceled."""
+    """Calls `work` when jobs of a queue wait, `asked` when one of this worker's is canceled or
+    parked."""
 
     def __init__(
         self, url: str, worker: UUID, *, work: Callable[[str], None], asked: Callable[[], None]
