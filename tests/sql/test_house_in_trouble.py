@@ -3,6 +3,7 @@
 import json
 from uuid import uuid4
 
+from fairlane.core import calls
 from sql.test_retention import ended
 from support.clock import Clock
 from support.core import Core
@@ -71,3 +72,22 @@ async def test_a_watch_of_which_one_half_fails_goes_on_with_the_other(core: Core
     ]
     assert await core.one("select alerts_at > '-infinity' from fairlane.watch")
     assert await core.one("select sum(checked) from fairlane.promise") == 0
+
+
+async def test_a_report_looks_at_the_jobs_it_names_however_many_the_worker_runs(core: Core) -> None:
+    """It went through all that the worker ran for each of them."""
+    tenant, kind = await core.a_tenant(max_running=1000), await core.a_definition()
+    await core.flood(tenant, kind, 300)
+    worker = await core.a_worker(1_000_000)
+    leases = await core.claim(worker, 300)
+    said = [
+        {"job_id": lease.job_id, "attempt": lease.attempt, "progress": {"done": 1}}
+        for lease in leases[:10]
+    ]
+    fetched = "select idx_tup_fetch from pg_stat_xact_user_tables where relname = 'job'"
+    for lines in ([], [{"level": "info", "message": "a word"}]):
+        said[0]["lines"] = lines
+        async with core.conn.transaction():
+            before = await core.one(fetched) or 0
+            assert len(await core.send(calls.report(worker, said))) == 10
+            assert 10 <= await core.one(fetched) - before <= 60
