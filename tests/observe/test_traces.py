@@ -19,7 +19,7 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from fairlane.cli.main import main
-from fairlane.observe import exporting, trace
+from fairlane.observe import exporting, trace, tracing
 from observe.collector import Collector, Got
 from observe.serving import server
 from support.workers import Fleet
@@ -319,7 +319,7 @@ def test_a_collector_that_does_not_answer_holds_up_no_stop(monkeypatch: pytest.M
             never.wait(20)
 
     monkeypatch.setattr(exporting, "FLUSH", 0.05)
-    monkeypatch.setattr(exporting.tracing, "spans", lambda: object())
+    monkeypatch.setattr(tracing, "spans", lambda: object())
     monkeypatch.setattr(api, "get_tracer_provider", Hanging)
     flushing = threading.Thread(target=exporting.flush, daemon=True)
     flushing.start()

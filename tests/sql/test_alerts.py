@@ -450,9 +450,10 @@ async def test_where_everything_breaks_at_once_each_look_tells_a_part(watch: Wat
     """One look told all, took too long, was canceled, and so told nobody of anything."""
     await watch.only("worker_lost", cooldown_seconds=600_000)
     await watch.core.fetch(
-        "insert into fairlane.worker (id, name, queues, lease_seconds, lease_expires_at, state, started_at,"
-        " last_seen_at) select gen_random_uuid(), 'w' || n, '{}', 15, fairlane.clock() - interval '1 s',"
-        " 'live', fairlane.clock(), fairlane.clock() from generate_series(1, 300) n"
+        "insert into fairlane.worker (id, name, queues, lease_seconds, lease_expires_at, state,"
+        " started_at, last_seen_at) select gen_random_uuid(), 'w' || n, '{}', 15,"
+        " fairlane.clock() - interval '1 s', 'live', fairlane.clock(), fairlane.clock()"
+        " from generate_series(1, 300) n"
     )
     told = [await watch.look(5) for _ in range(5)]
     assert [len(news) for news in told] == [50, 50, 50, 50, 0]
