@@ -38,6 +38,15 @@ class Sink(Protocol):
     def output(self, stream: str, tail: str, total: int) -> None: ...
 
 
+class Silence:
+    """Where the words of an attempt that is over go."""
+
+    def _nothing(self, *_: Any) -> None:
+        pass
+
+    line = phase = progress = item = output = _nothing
+
+
 class Flag:
     """False until it is raised; `await` it, or ask it from a thread."""
 
@@ -124,7 +133,7 @@ class JobContext:
         self._phase: str | None = None
         self._told = False  # how far this phase has come
         self._ignored: set[str] = set()
-        self.ledger = Ledger(self._moved)
+        self.ledger = Ledger(self._moved, scrub)
 
     @classmethod
     def of(
@@ -252,6 +261,13 @@ class JobContext:
     def ask_to_stop(self) -> None:
         """Raise `canceled`: the job was canceled, or its time is up."""
         self.canceled.raise_()
+
+    def end(self) -> None:
+        """The attempt is over. A thread that outlived the task may speak on; nobody listens, or its
+        outcome would wait for last words that never come."""
+        self.ledger.end()
+        if self._sink is not None:
+            self._sink = Silence()
 
     # Over the border of a process, for isolation="process".
 

@@ -213,6 +213,7 @@ async def test_a_list_of_anothers_jobs_is_refused_like_an_unknown_tenants(
         "select hash from fairlane.token",
         "select fairlane.grant_access()",
         "select fairlane.note_change('x', null, 'y')",
+        "select fairlane.note_settings('x', null, 'y', '{}')",
         "select fairlane.sweep()",
         "select fairlane.create_first_token('aaaaaaaa', sha256('x'))",
         "create table fairlane.mine (id int)",

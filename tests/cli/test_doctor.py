@@ -2,12 +2,15 @@
 
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
+import asyncpg
 import psycopg
 import pytest
 
 from cli.calling import Call, Floor
-from fairlane.doctor import without_password
+from fairlane import doctor
+from fairlane.doctor import Check, without_password
 from support.clock import Clock
 
 
@@ -41,8 +44,6 @@ def test_every_check_is_made_and_has_a_next_step_where_it_is_not_well(
 
 
 def test_all_well_exits_0(fairlane: Call, floor: Floor, monkeypatch: pytest.MonkeyPatch) -> None:
-    from fairlane import doctor
-
     careful = [each for each in doctor.SERVER_CHECKS if each.__name__ != "server_settings"]
     monkeypatch.setattr(doctor, "SERVER_CHECKS", careful)
 
@@ -272,6 +273,19 @@ def test_a_partition_that_should_be_gone_is_found(
     assert found["verdict"] == "warn"
     assert "history_" in found["found"]
     floor.fetch("select fairlane.prune()")
+    assert check(fairlane, "old partitions")["verdict"] == "warn", "nobody has counted them"
+    for _ in range(2):  # a thousand hours at a time
+        floor.fetch("select fairlane.open_slices(fairlane.clock())")
+    floor.fetch("update fairlane.slice set is_final = true")
+    floor.fetch("select fairlane.prune()")
+    assert check(fairlane, "old partitions")["verdict"] == "ok"
+
+
+def test_a_queue_that_keeps_its_jobs_for_longer_than_any_plan_has_no_old_partitions(
+    fairlane: Call, floor: Floor, clock: Clock
+) -> None:
+    floor.fetch("""select fairlane.set_queue('bulk', '{"retention_days": 300}')""")
+    clock.advance(days=60)
     assert check(fairlane, "old partitions")["verdict"] == "ok"
 
 
@@ -342,3 +356,46 @@ def test_what_only_workers_and_servers_read_is_shown_too(
     assert told["api_rate"] == ("1000", "default")
     assert told["smtp_password"] == ("***", "FAIRLANE_SMTP_PASSWORD")
     assert "s3cret" not in answer.out
+
+
+def test_what_cannot_be_looked_at_is_told_and_the_rest_is_looked_at(
+    fairlane: Call, floor: Floor
+) -> None:
+    """One table that was gone, or a right that was missing, and the doctor had nothing to say."""
+    floor.fetch("drop table fairlane.promise cascade")
+    found = check(fairlane, "promises")
+    assert found["verdict"] == "fail"
+    assert found["found"] == 'it cannot be looked at: relation "fairlane.promise" does not exist'
+    assert "fairlane migrate" in found["next_step"]
+    assert check(fairlane, "alerts")["verdict"] == "ok"
+
+
+async def test_who_has_no_rights_is_told_which_role_has(database: str) -> None:
+    admin = await asyncpg.connect(database)
+    role = f"nobody_{uuid4().hex[:8]}"
+    try:
+        await admin.execute(f"create role {role}; grant {role} to current_user")
+        await admin.execute(
+            f"alter database {await admin.fetchval('select current_database()')} set role = {role}"
+        )
+        checks = await doctor.examine(database)
+    finally:
+        await admin.execute(f"drop owned by {role}; drop role {role}")
+        await admin.close()
+    assert [each.name for each in checks] == ["database", "schema", "server settings"]
+    assert checks[1].verdict == "fail"
+    assert checks[1].found == "it may not be looked at: permission denied for schema fairlane"
+    assert "the role that owns the schema" in (checks[1].next_step or "")
+
+
+async def test_a_database_that_goes_away_meanwhile_is_told(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def leaves(conn: asyncpg.Connection) -> Check:
+        await conn.execute("select pg_terminate_backend(pg_backend_pid())")
+        raise AssertionError("it answered")
+
+    monkeypatch.setattr(doctor, "SCHEMA_CHECKS", [leaves])
+    checks = await doctor.examine(database)
+    assert (checks[-1].name, checks[-1].verdict) == ("database", "fail")
+    assert checks[-1].found.startswith("it went away: ")

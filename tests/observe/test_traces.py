@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -18,7 +19,7 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from fairlane.cli.main import main
-from fairlane.observe import exporting, trace
+from fairlane.observe import exporting, trace, tracing
 from observe.collector import Collector, Got
 from observe.serving import server
 from support.workers import Fleet
@@ -304,3 +305,35 @@ def test_the_variables_of_opentelemetry_say_whether_traces_are_on(
     environ: dict[str, str], exporter: str | None
 ) -> None:
     assert exporting.wanted(environ) == exporter
+
+
+def test_a_collector_that_does_not_answer_holds_up_no_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The SDK's own flush takes a time and does not keep it."""
+    from opentelemetry import trace as api
+
+    begun, never = threading.Event(), threading.Event()
+
+    class Hanging:
+        def force_flush(self, milliseconds: int) -> None:
+            begun.set()
+            never.wait(20)
+
+    monkeypatch.setattr(exporting, "FLUSH", 0.05)
+    monkeypatch.setattr(tracing, "spans", lambda: object())
+    monkeypatch.setattr(api, "get_tracer_provider", Hanging)
+    flushing = threading.Thread(target=exporting.flush, daemon=True)
+    flushing.start()
+    flushing.join(5)
+    assert begun.is_set()
+    assert not flushing.is_alive()
+    never.set()
+
+
+def test_a_worker_whose_collector_hangs_does_its_jobs_and_stops_in_time(fleet: Fleet) -> None:
+    """Its spans kept it from ending: ten seconds for each batch."""
+    with socket.create_server(("127.0.0.1", 0)) as hangs:  # takes what comes, says nothing
+        url = f"http://127.0.0.1:{hangs.getsockname()[1]}"
+        worker = fleet.worker(app=APP, OTEL_EXPORTER_OTLP_ENDPOINT=url)
+        fleet.until_status(fleet.enqueue("say.async"), "succeeded")
+        assert worker.stop(within=exporting.FLUSH + 5) == 0
+        assert worker.said("the last spans were not taken within 3 s")

@@ -438,7 +438,29 @@ async def test_a_fault_that_everybody_has_is_told_for_200(watch: Watch) -> None:
     worker = await a_server(watch.core, default=8)
     while await watch.core.one("select count(*) from fairlane.lane where state = 'blocked'") < 300:
         await watch.core.claim(worker, 8)
-    first = await watch.look()
-    assert len(first) == 200
+    told = await watch.look()
+    for _ in range(3):
+        told += await watch.look(seconds=5)
+    assert len(set(told)) == 200
     # The same ones stay: nobody comes and goes by the limit.
     assert await watch.look(seconds=5) == []
+
+
+async def test_where_everything_breaks_at_once_each_look_tells_a_part(watch: Watch) -> None:
+    """One look told all, took too long, was canceled, and so told nobody of anything."""
+    await watch.only("worker_lost", cooldown_seconds=600_000)
+    await watch.core.fetch(
+        "insert into fairlane.worker (id, name, queues, lease_seconds, lease_expires_at, state,"
+        " started_at, last_seen_at) select gen_random_uuid(), 'w' || n, '{}', 15,"
+        " fairlane.clock() - interval '1 s', 'live', fairlane.clock(), fairlane.clock()"
+        " from generate_series(1, 300) n"
+    )
+    told = [await watch.look(5) for _ in range(5)]
+    assert [len(news) for news in told] == [50, 50, 50, 50, 0]
+    assert len({news for each in told for news in each}) == 200
+
+    await watch.core.fetch("update fairlane.worker set state = 'stopped'")
+    await watch.look(0)
+    ends = [await watch.look(600)] + [await watch.look(5) for _ in range(4)]
+    assert [{event for event, _, _ in news} for news in ends] == [{"resolved"}] * 4 + [set()]
+    assert len({news for each in ends for news in each}) == 200

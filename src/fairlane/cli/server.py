@@ -33,7 +33,10 @@ def server(host: str, port: int, fd: int | None) -> int:
         if fd is None:
             tell_first_token(url)
         said = f"listening on {address_of(listening)}"
-        _run(serve(url, settings, listening, lambda: click.echo(said)))
+        try:
+            _run(serve(url, settings, listening, lambda: click.echo(said)))
+        finally:
+            exporting.flush()
     return 0
 
 

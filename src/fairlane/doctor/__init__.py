@@ -14,6 +14,11 @@ __all__ = ["Check", "Setting", "Verdict", "examine", "settings_in_force", "witho
 
 Look = Callable[[asyncpg.Connection], Awaitable[Check]]
 
+AWAY = (
+    *(OSError, asyncpg.InterfaceError, asyncpg.PostgresConnectionError),
+    *(asyncpg.AdminShutdownError, asyncpg.CrashShutdownError, asyncpg.CannotConnectNowError),
+)
+
 SERVER_CHECKS: list[Look] = [
     server.version,
     server.schema,
@@ -47,10 +52,28 @@ async def examine(url: str) -> list[Check]:
     except (FairlaneError, asyncpg.InterfaceError) as error:
         step = f"start it, or set FAIRLANE_DATABASE_URL; it is {without_password(url)}"
         return [fail("database", str(error), step)]
+    checks: list[Check] = []
     try:
-        checks = [await check(conn) for check in SERVER_CHECKS]
+        checks += [await _seen(check, conn) for check in SERVER_CHECKS]
         if not any(c.verdict is Verdict.FAIL for c in checks if c.name in ("database", "schema")):
-            checks += [await check(conn) for check in SCHEMA_CHECKS]
+            checks += [await _seen(check, conn) for check in SCHEMA_CHECKS]
         return checks
+    except AWAY as error:
+        return [*checks, fail("database", f"it went away: {error}", "look at its log")]
     finally:
         await conn.close()
+
+
+async def _seen(look: Look, conn: asyncpg.Connection) -> Check:
+    """What cannot be looked at is a finding as well, and keeps nobody from the next."""
+    name = look.__name__.replace("_", " ")
+    try:
+        return await look(conn)
+    except asyncpg.InsufficientPrivilegeError as error:
+        step = "have FAIRLANE_DATABASE_URL name the role that owns the schema"
+        return fail(name, f"it may not be looked at: {error}", step)
+    except AWAY:
+        raise
+    except asyncpg.PostgresError as error:
+        step = "is the schema whole? run: fairlane migrate; what a person took away needs a backup"
+        return fail(name, f"it cannot be looked at: {error}", step)

@@ -54,11 +54,11 @@ async def leftover_partitions(conn: Connection) -> Check:
            and c.relname ~ '^history_[0-9]{8}$'
            and to_date(right(c.relname, 8), 'YYYYMMDD')
                  < (fairlane.clock() at time zone 'UTC')::date - 2
-                   - (select max(retention_days) from fairlane.plan)
+                   - (select max(days) from unnest(fairlane.retentions()) days)
         """
     )
     if names:
-        step = "end what reads them, and keep a worker running, or: select fairlane.prune()"
+        step = "end what reads them, and keep a worker running: it counts a day, then it goes"
         return warn("old partitions", f"past every retention and still there: {names}", step)
     return ok("old partitions", "none is past its retention")
 

@@ -20,8 +20,7 @@ EVERY = 5.0  # seconds between two looks, of however many processes
 LOOK_AGAIN = 1.0  # at whether this process leads
 LONGEST = 2.0  # seconds: a look that takes longer is canceled, what is watched comes first
 
-ALERTS = Call("select * from fairlane.evaluate_alerts()")
-PROMISES = Call("select name, seen::text from fairlane.check_promises()")
+LOOK = Call("select * from fairlane.watch_over()")  # an idle worker asks little: one statement
 
 _LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "critical": logging.ERROR}
 
@@ -53,26 +52,30 @@ class Watcher:
             await asyncio.sleep(LOOK_AGAIN)
 
     async def tick(self) -> None:
-        """One look at everything. That one half fails keeps nobody from the other."""
+        """One look at everything."""
         async with self._acquire() as connection:
-            broken = await self._look(connection, "the self-audit", PROMISES)
-            news = await self._look(connection, "evaluating alerts", ALERTS)
-        for row in broken:
-            log.error("promise %s is broken: %s; see: fairlane doctor", row["name"], row["seen"])
-        for row in news:
-            level = logging.INFO if row["event"] == "resolved" else _LEVELS[row["severity"]]
-            event = row["event"].replace("_", " ")
-            log.log(level, "alert %s, %s: %s", row["rule"], event, row["summary"])
+            rows = await self._look(connection)
+        for row in rows:
+            match row["event"]:
+                case "broken":
+                    name, seen = row["rule"], row["summary"]
+                    log.error("promise %s is broken: %s; see: fairlane doctor", name, seen)
+                case "failed":
+                    log.error("%s failed: %s; see: fairlane doctor", row["rule"], row["summary"])
+                case event:
+                    level = logging.INFO if event == "resolved" else _LEVELS[row["severity"]]
+                    told = row["rule"], event.replace("_", " "), row["summary"]
+                    log.log(level, "alert %s, %s: %s", *told)
 
-    async def _look(self, connection: Connection, what: str, call: Call) -> list[Record]:
+    async def _look(self, connection: Connection) -> list[Record]:
         try:
             # Not by statement_timeout, which would take two more statements a look.
             async with asyncio.timeout(LONGEST):
-                return await send(connection, call)
+                return await send(connection, LOOK)
         except TimeoutError:
-            log.warning("%s took more than %g s; see: fairlane doctor", what, LONGEST)
+            log.warning("watching took more than %g s; see: fairlane doctor", LONGEST)
         except Patience.passing:
             raise
         except (asyncpg.PostgresError, FairlaneError) as error:
-            log.error("%s failed: %s; see: fairlane doctor", what, error)
+            log.error("watching failed: %s; see: fairlane doctor", error)
         return []

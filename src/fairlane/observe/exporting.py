@@ -6,6 +6,7 @@ it exports, and where to, is its own affair.
 
 import logging
 import os
+import threading
 from collections.abc import Mapping
 
 from fairlane.observe import tracing
@@ -14,7 +15,7 @@ log = logging.getLogger("fairlane.traces")
 
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
-FLUSH = 5_000  # milliseconds for the last spans
+FLUSH = 3.0  # seconds for the last spans
 
 
 def wanted(environ: Mapping[str, str] = os.environ) -> str | None:
@@ -67,17 +68,25 @@ def _set(service: str, exporter: str) -> None:
         to = OTLPSpanExporter()
     # A name that the variables give counts more than ours.
     named = Resource.create({SERVICE_NAME: service}).merge(OTELResourceDetector().detect())
-    provider = TracerProvider(resource=named)
+    # Whoever starts this calls flush() at the end, which does not wait for ever.
+    provider = TracerProvider(resource=named, shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(to))
     trace.set_tracer_provider(provider)
 
 
 def flush() -> None:
-    """Before a process that does not end in the usual way: the last spans go out."""
+    """Before a process ends: the last spans go out. A collector that does not answer holds up no
+    stop: the SDK itself would wait for it, batch after batch."""
     if tracing.spans() is None:
         return
     from opentelemetry import trace
 
     provider = trace.get_tracer_provider()
     if hasattr(provider, "force_flush"):
-        provider.force_flush(FLUSH)
+        sending = threading.Thread(
+            target=provider.force_flush, args=[int(FLUSH * 1000)], name="last-spans", daemon=True
+        )
+        sending.start()
+        sending.join(FLUSH)
+        if sending.is_alive():
+            log.warning("the last spans were not taken within %g s", FLUSH)

@@ -2,9 +2,13 @@
 
 import threading
 from collections.abc import Callable, Iterable
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from fairlane.core.text import storable
+from fairlane.executors.cuts import MARGIN, beginning
+
+if TYPE_CHECKING:
+    from fairlane.redact import Redactor
 
 State = Literal["in_progress", "completed", "failed"]
 
@@ -20,8 +24,10 @@ class Ledger:
     """The last word counts, but what failed is not completed unless it was begun anew: of two who
     work at one item, the one that failed is heard."""
 
-    def __init__(self, tell: Tell) -> None:
+    def __init__(self, tell: Tell, scrub: "Callable[[], Redactor] | None" = None) -> None:
         self._tell = tell
+        self._scrub = scrub  # makes what takes the job's secrets out of an error
+        self._is_over = False
         self._items: dict[str, tuple[State, str | None]] = {}
         # Held while a move is told on, so that they are told in the order they were made.
         self._lock = threading.RLock()
@@ -61,10 +67,12 @@ class Ledger:
 
     def move(self, name: str, state: State, error: str | BaseException | None = None) -> None:
         with self._lock:
+            if self._is_over:
+                return
             known = self._items.get(name)
             if known is None:
                 self._refuse_too_many(1)
-            entry = state, message_of(error) if state == "failed" else None
+            entry = state, self._words(error) if state == "failed" else None
             if known == entry or (known and known[0] == "failed" and state == "completed"):
                 return
             self._items[name] = entry
@@ -76,6 +84,18 @@ class Ledger:
             for name in list(self._items if names is None else names):
                 if self.state(name) == "in_progress":
                     self.move(name, "failed", error)
+
+    def end(self, error: str | None = None) -> None:
+        """The attempt is over: what is still in progress has failed, where an error says so, and
+        whoever still works at an item, in a thread that outlived the task, is not heard."""
+        with self._lock:
+            if error is not None:
+                self.close(error)
+            self._is_over = True
+
+    def _words(self, error: Any) -> str:
+        said = message_of(error)
+        return said if self._scrub is None else beginning(said, LONGEST_ERROR, self._scrub().text)
 
     def _refuse_too_many(self, new: int) -> None:
         if len(self._items) + new > MOST:
@@ -98,14 +118,19 @@ def name_of(name: Any) -> str:
 
 
 def message_of(error: Any) -> str:
-    """What went wrong, in words."""
+    """What went wrong, in words: some more than are kept, for who takes the secrets out."""
     if not isinstance(error, BaseException):
-        return storable(str(error)[:LONGEST_ERROR]) or "failed"
-    kind = type(error).__name__
+        said = _text(error) or "failed"
+    else:
+        kind = type(error).__name__
+        said = _text(error)
+        # The words of a KeyError are its key.
+        said = f"{kind}: {said}" if isinstance(error, KeyError) else said or kind
+    return storable(beginning(said, LONGEST_ERROR + MARGIN))
+
+
+def _text(value: Any) -> str:
     try:
-        said = str(error)
+        return str(value)
     except Exception:  # its own __str__ raises
-        said = ""
-    # The words of a KeyError are its key.
-    said = f"{kind}: {said}" if isinstance(error, KeyError) else said or kind
-    return storable(said[:LONGEST_ERROR])
+        return ""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fairlane.core import json
-from fairlane.executors.cuts import ending
+from fairlane.executors.cuts import beginning, ending
 from fairlane.observe.about import OURS
 
 EXCEPTION = 8_192  # characters of a traceback
@@ -68,6 +68,6 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float | str | list | dict):
         return value
     try:
-        return str(value)[:EXCEPTION]
+        return beginning(str(value), EXCEPTION)
     except Exception:  # its own __str__ raises
         return f"a {type(value).__name__}"

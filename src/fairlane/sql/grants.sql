@@ -203,7 +203,7 @@ declare
     'fire', 'dedupe', 'schedule',
     'stop_scheduling', 'register_triggers', 'run_chore', 'prune_events', 'tidy', 'keep_figures',
     'due_operation', 'put_off_operation', 'fail_operation',
-    'evaluate_alerts', 'check_promises'];
+    'evaluate_alerts', 'check_promises', 'watch_over'];
   v_name    text;
   v_problem text;
 begin

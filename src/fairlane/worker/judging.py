@@ -16,10 +16,7 @@ NOT_FINISHED = "not finished"
 def judged(items: Ledger, outcome: Outcome) -> Outcome:
     """Some failed: it succeeded with errors. All failed: the attempt did. What is still in progress
     when the attempt ends was not finished, and has failed."""
-    if not len(items):
-        return outcome
-    if isinstance(outcome, Done | Failed | Canceled):
-        items.close(NOT_FINISHED)
+    items.end(NOT_FINISHED if isinstance(outcome, Done | Failed | Canceled) else None)
     if not isinstance(outcome, Done) or not (failed := items.failed()):
         return outcome
     if len(failed) < len(items):

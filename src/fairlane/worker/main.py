@@ -65,7 +65,10 @@ def run_worker(app: Fairlane, queues: Mapping[str, int] | None = None) -> None:
 def _run(app: Fairlane, queues: dict[str, int], settings: Settings) -> int:
     with database(settings, start=False) as url:
         exporting.start("fairlane-worker")  # unless the app has its own
-        return uvloop.run(_work(app, url, queues, settings))
+        try:
+            return uvloop.run(_work(app, url, queues, settings))
+        finally:
+            exporting.flush()
 
 
 async def _work(app: Fairlane, url: str, queues: dict[str, int], settings: Settings) -> int:

@@ -17,7 +17,7 @@ from fairlane.errors import LeaseLost
 from fairlane.executors.base import storable
 from fairlane.executors.cuts import beginning, ending
 from fairlane.observe.about import about
-from fairlane.saying.ledger import LONGEST_NAME
+from fairlane.saying.ledger import LONGEST_ERROR, LONGEST_NAME
 from fairlane.worker.attempt import Attempt
 from fairlane.worker.patience import Patience
 
@@ -84,10 +84,11 @@ class Reporter:
     def line(self, attempt: Attempt, level: str, message: str, fields: dict[str, Any]) -> None:
         with self._noting(attempt) as note:
             message = message[:LONGEST_SAID]
-            if len(note.lines) >= MOST_LINES or note.said + len(message) > MOST_SAID:
+            said = len(message) + sum(len(v) for v in fields.values() if isinstance(v, str))
+            if len(note.lines) >= MOST_LINES or note.said + said > MOST_SAID:
                 note.dropped += 1
                 return
-            note.said += len(message)
+            note.said += said
             line = {"at": datetime.now(UTC), "level": level, "message": message}
             note.lines.append(line | ({"fields": fields} if fields else {}))
 
@@ -149,7 +150,9 @@ class Reporter:
         self._ending[attempt] = None
         try:
             async with self._writing:
-                while attempt in self._notes:
+                for _ in range(TRIES + 1):
+                    if attempt not in self._notes:
+                        break
                     others = (each for each in self._ending if each is not attempt)
                     await self._pass_on([attempt, *islice(others, AT_ONCE - 1)])
         finally:
@@ -226,21 +229,22 @@ class Reporter:
         if note.dropped:
             more = f"{note.dropped} more lines were said faster than they could be kept"
             lines.append({"at": None, "level": "warning", "message": more, "fields": None})
-        return {
-            "job_id": attempt.job_id,
-            "attempt": attempt.attempt,
-            "phase": None
-            if note.phase is None
-            else storable(beginning(note.phase, 200, scrub.text)),
-            "progress": _progress(note.progress, scrub),
-            "items": _items(note.items, scrub),
-            "lines": lines,
-            "output": {
+        said: dict[str, Any] = {"job_id": attempt.job_id, "attempt": attempt.attempt}
+        if note.phase is not None:
+            said["phase"] = storable(beginning(note.phase, 200, scrub.text))
+        if note.progress is not None:
+            said["progress"] = _progress(note.progress, scrub)
+        if note.items:
+            said["items"] = _items(note.items, scrub)
+        if lines:
+            said["lines"] = lines
+        if note.output:
+            said["output"] = {
                 stream: {"tail": storable(ending(str(tail), TAIL, scrub.text)), "bytes": int(total)}
                 for stream, (tail, total) in note.output.items()
                 if stream in ("stdout", "stderr")
-            },
-        }
+            }
+        return said
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +306,7 @@ def _items(items: dict[str, dict[str, Any]], scrub: Scrub) -> list[dict[str, Any
     moves = {}
     for move in items.values():
         name = storable(scrub.text(move["name"]))[:LONGEST_NAME]
-        error = move["error"] and storable(scrub.text(move["error"]))
+        error = move["error"] and storable(beginning(move["error"], LONGEST_ERROR, scrub.text))
         moves[name] = move | {"name": name, "error": error}
     return list(moves.values())
 

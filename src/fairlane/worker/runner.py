@@ -104,6 +104,8 @@ class Runner:
             outcome = self._outcome_after_stop(attempt, outcome)
         if outcome is not None and context is not None:
             outcome = judged(context.ledger, outcome)
+        if context is not None:
+            context.end()
         if outcome is not None:
             outcome = self._checked(attempt, outcome)
         if isinstance(outcome, Failed):

@@ -128,7 +128,7 @@ begin
       'rule "%s" names a channel that is not there; there are: %s', v_rule.name,
       (select string_agg(a.name, ', ' order by a.name) from fairlane.alert_channel a));
   end if;
-  perform fairlane.note_change('alert.set_rule', null, v_rule.name, set_alert_rule.changes);
+  perform fairlane.note_settings('alert.set_rule', null, v_rule.name, set_alert_rule.changes);
 end
 $$;
 

@@ -94,6 +94,9 @@ language plpgsql
 as $$
 #variable_conflict use_column
 declare
+  -- Where everything breaks at once the rest is told by the next looks, the worst first: a look that
+  -- takes too long is canceled, and would tell nobody of anything.
+  v_most   constant int := 50;
   v_now    timestamptz := fairlane.clock();
   v_rule   fairlane.alert_rule;
   v_due    record;
@@ -137,13 +140,16 @@ begin
                             and earlier.notified_at > v_now - make_interval(secs => r.cooldown_seconds))
            when 'resolved' then not a.end_told and a.notified_at is not null
            else false end
-       and (a.state <> 'resolved' or not a.end_told)
-     order by r.position, a.subject
+     order by array_position(array['critical', 'warning', 'info'], a.severity),
+              coalesce(a.resolved_at, a.fired_at), r.position, a.subject
+     limit v_most
   loop
     if (v_due.alert).state = 'firing' then
       update fairlane.alert a set notified_at = v_now
        where a.id = (v_due.alert).id and a.state = 'firing';
       continue when not found;               -- somebody acknowledged it just now
+    else
+      update fairlane.alert a set end_told = true where a.id = (v_due.alert).id;
     end if;
     if fairlane.notify_channels(v_due.alert, v_due.rule, v_due.event, v_now) then
       event := v_due.event;
@@ -155,7 +161,11 @@ begin
     end if;
   end loop;
   -- Whoever was silenced, or never told, is not told of the end later.
-  update fairlane.alert a set end_told = true where a.state = 'resolved' and not a.end_told;
+  update fairlane.alert a
+     set end_told = true
+   where a.state = 'resolved'
+     and not a.end_told
+     and (a.notified_at is null or fairlane.is_silenced(a.rule, a.subject, v_now));
 
   delete from fairlane.alert a where a.state = 'resolved' and a.resolved_at < v_now - interval '30 days';
   delete from fairlane.notification n where n.sent_at < v_now - interval '30 days';

@@ -1,5 +1,6 @@
 -- One process at a time keeps house, for economy only: every step is safe from any number of them.
--- Answers whether `holder` leads now; the lead passes on when it has not been renewed in time.
+-- Answers whether `holder` leads now; the lead passes on when it has not been renewed in time, or when it
+-- ends later than anybody renews it for: then the clock was set back, and who held it may be dead.
 create or replace function fairlane.lead(holder uuid, seconds real default 1.25)
 returns boolean
 language plpgsql
@@ -13,6 +14,7 @@ begin
      from fairlane.leader
     where holder = lead.holder
        or expires_at <= v_now
+       or expires_at > v_now + 2 * make_interval(secs => lead.seconds)
       for no key update skip locked;
   if not found then
     return false;

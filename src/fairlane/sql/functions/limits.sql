@@ -243,7 +243,7 @@ begin
               or numeric_value_out_of_range then
     perform fairlane.refuse_value('tenant', set_tenant.slug, set_tenant.changes);
   end;
-  perform fairlane.note_change('tenant.set', v_old.id, set_tenant.slug, set_tenant.changes);
+  perform fairlane.note_settings('tenant.set', v_old.id, set_tenant.slug, set_tenant.changes);
   perform fairlane.regate(tenants => array[v_old.id]);
   perform fairlane.reweigh();
 end
@@ -276,7 +276,7 @@ begin
               or numeric_value_out_of_range then
     perform fairlane.refuse_value('plan', set_plan.name, set_plan.changes);
   end;
-  perform fairlane.note_change('plan.set', null, set_plan.name, set_plan.changes);
+  perform fairlane.note_settings('plan.set', null, set_plan.name, set_plan.changes);
   perform fairlane.regate(tenants => array(select id from fairlane.tenant
                                             where plan = set_plan.name));
   perform fairlane.reweigh();
@@ -319,7 +319,7 @@ begin
               or numeric_value_out_of_range then
     perform fairlane.refuse_value('queue', set_queue.name, set_queue.changes);
   end;
-  perform fairlane.note_change('queue.set', null, set_queue.name, set_queue.changes);
+  perform fairlane.note_settings('queue.set', null, set_queue.name, set_queue.changes);
   perform fairlane.regate(queue => set_queue.name);
 end
 $$;

@@ -216,20 +216,23 @@ as $$
            limit greatest(promise_one_place.most / 4, 1)) j
 $$;
 
--- Attempts are pruned before the jobs that they were of.
+-- When a job's time is over, its attempts go after it, in steps. No job is kept for less than a day after
+-- its last attempt: until then it must be somewhere.
 create or replace function fairlane.promise_none_lost(after uuid, most int)
 returns table (id uuid, wrong jsonb)
 language sql stable
 set enable_seqscan = off
 as $$
   select a.job_id,
-         case when not exists (select from fairlane.job j where j.id = a.job_id)
+         case when a.finished_at > fairlane.clock() - interval '1 day'
+               and not exists (select from fairlane.job j where j.id = a.job_id)
                and not exists (select from fairlane.dead_letter d where d.id = a.job_id)
                and not exists (select from fairlane.history h where h.id = a.job_id)
               then jsonb_build_object('job', a.job_id) end
-    from (select distinct on (a.job_id) a.job_id
+    from (select a.job_id, max(a.finished_at) as finished_at
             from fairlane.attempt a
            where a.job_id > promise_none_lost.after
+           group by a.job_id
            order by a.job_id
            limit greatest(promise_none_lost.most / 4, 1)) a
 $$;

@@ -35,10 +35,9 @@ begin
                    limit prune_keys.most)
     returning gates
   )
-  select count(*), array_agg(distinct gate_id)
-    into v_lanes, v_gates
-    from unused
-    left join lateral unnest(gates) gate_id on true;
+  select (select count(*) from unused),
+         array(select distinct gate_id from unused cross join unnest(gates) gate_id)
+    into v_lanes, v_gates;
   delete from fairlane.gate g
    where g.id = any (v_gates)
      and g.scope = 'key'

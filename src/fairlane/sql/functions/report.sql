@@ -17,41 +17,70 @@ declare
   v_ids   uuid[];
   v_moves boolean;
   v_lines boolean;
+  v_wrote boolean;
   v_items jsonb := '{}';        -- by job: what is shown of its items
 begin
   -- Losing the last second of a report in a crash is harmless.
   perform set_config('synchronous_commit', 'off', true);
   perform fairlane.check_lease(report.worker, v_now);
 
-  -- None is waited for: who holds the row is ending the attempt.
+  -- Most say how far they are and no more: they pay for no more. None is waited for: who holds the row
+  -- is ending the attempt. Written so that each is looked up by its id: by the index of running jobs
+  -- the planner would go through all that the worker runs, for every report.
+  select bool_or(r.items <> '[]'), bool_or(r.lines <> '[]'), bool_or(r.output <> '{}')
+    into v_moves, v_lines, v_wrote
+    from jsonb_to_recordset(report.reports) as r (items jsonb, lines jsonb, output jsonb);
+  if not coalesce(v_moves or v_lines or v_wrote, false) then
+    return query
+      with held as materialized (
+        select j.id, r.phase, r.progress
+          from (select *
+                  from jsonb_to_recordset(report.reports)
+                         as r (job_id uuid, attempt int, phase text, progress jsonb)
+                 order by job_id) r
+         cross join lateral (
+                 select id
+                   from fairlane.job
+                  where id = r.job_id
+                    and attempt = r.attempt
+                    and worker_id = report.worker
+                    and status is not distinct from 'running'
+                    for no key update skip locked) j
+      ), told as (
+        update fairlane.job j
+           set phase = coalesce(h.phase, j.phase),
+               progress = fairlane.progress_told(j.progress, h.progress, j.progress -> 'items')
+          from held h
+         where j.id = h.id
+           and (h.phase is not null or h.progress is not null)
+      )
+      select id from held;
+    return;
+  end if;
+
   v_held := array(
-    select j
-      from jsonb_to_recordset(report.reports) as r (job_id uuid, attempt int)
-      join fairlane.job j on j.id = r.job_id
-     where j.attempt = r.attempt
-       and j.worker_id = report.worker
-       and j.status = 'running'
-     order by j.id
-       for no key update of j skip locked);
+    select j.held
+      from (select *
+              from jsonb_to_recordset(report.reports) as r (job_id uuid, attempt int)
+             order by job_id) r
+     cross join lateral (
+             select h as held
+               from fairlane.job h
+              where h.id = r.job_id
+                and h.attempt = r.attempt
+                and h.worker_id = report.worker
+                and h.status is not distinct from 'running'
+                for no key update skip locked) j);
   v_ids := array(select h.id from unnest(v_held) h);
 
-  -- Most say how far they are and no more: they pay for no more.
-  select bool_or(r.items <> '[]'), bool_or(r.lines <> '[]')
-    into v_moves, v_lines
-    from jsonb_to_recordset(report.reports) as r (items jsonb, lines jsonb);
   if v_moves then
     v_items := fairlane.move_items(v_held, report.reports, v_now);
   end if;
 
-  -- `items` is a word of ours: what a task says of its progress leaves them as they are.
   update fairlane.job j
      set phase = coalesce(r.phase, j.phase),
-         progress = nullif(
-           coalesce(case jsonb_typeof(r.progress) when 'object' then r.progress - 'items' end,
-                    j.progress - 'items', '{}')
-           || jsonb_strip_nulls(jsonb_build_object(
-                'items', coalesce(v_items -> j.id::text, j.progress -> 'items'))),
-           '{}')
+         progress = fairlane.progress_told(j.progress, r.progress,
+                                           coalesce(v_items -> j.id::text, j.progress -> 'items'))
     from jsonb_to_recordset(report.reports) as r (job_id uuid, phase text, progress jsonb)
    where j.id = r.job_id
      and j.id = any (v_ids)
@@ -61,7 +90,7 @@ begin
     insert into fairlane.log_line (job_id, tenant_id, attempt, logged_at, level, message, fields)
     select h.id, h.tenant_id, h.attempt, coalesce(l.at, v_now), l.level, l.message, l.fields
       from jsonb_to_recordset(report.reports) as r (job_id uuid, lines jsonb)
-      join unnest(v_held) h on h.id = r.job_id
+      join fairlane.job h on h.id = r.job_id and h.id = any (v_ids)
      cross join lateral rows from (jsonb_to_recordset(r.lines) as (
              at timestamptz, level text, message text, fields jsonb
            )) with ordinality as l (at, level, message, fields, nth)
@@ -70,19 +99,35 @@ begin
     perform fairlane.cut_lines(
       array(select h.id
               from jsonb_to_recordset(report.reports) as r (job_id uuid, lines jsonb)
-              join unnest(v_held) h on h.id = r.job_id
+              join unnest(v_ids) h (id) on h.id = r.job_id
              where r.lines <> '[]'), v_now);
   end if;
 
-  insert into fairlane.output as o (job_id, attempt, stream, tenant_id, tail, bytes, written_at)
-  select h.id, h.attempt, s.stream, h.tenant_id, s.said ->> 'tail', (s.said ->> 'bytes')::bigint,
-         v_now
-    from jsonb_to_recordset(report.reports) as r (job_id uuid, output jsonb)
-    join unnest(v_held) h on h.id = r.job_id
-   cross join lateral jsonb_each(r.output) as s (stream, said)
-      on conflict (job_id, attempt, stream) do update
-     set tail = excluded.tail, bytes = excluded.bytes, written_at = excluded.written_at;
+  if v_wrote then
+    insert into fairlane.output as o (job_id, attempt, stream, tenant_id, tail, bytes, written_at)
+    select h.id, h.attempt, s.stream, h.tenant_id, s.said ->> 'tail', (s.said ->> 'bytes')::bigint,
+           v_now
+      from jsonb_to_recordset(report.reports) as r (job_id uuid, output jsonb)
+      join unnest(v_held) h on h.id = r.job_id
+     cross join lateral jsonb_each(r.output) as s (stream, said)
+        on conflict (job_id, attempt, stream) do update
+       set tail = excluded.tail, bytes = excluded.bytes, written_at = excluded.written_at;
+  end if;
 
   return query select unnest(v_ids);
 end
+$$;
+
+-- A job's progress when its task has said something, or null, of it. `items` is a word of ours: what a
+-- task says leaves them as they are.
+create or replace function fairlane.progress_told(before jsonb, said jsonb, items jsonb)
+returns jsonb
+language sql stable parallel safe
+as $$
+  select nullif(
+    coalesce(case jsonb_typeof(progress_told.said) when 'object' then progress_told.said - 'items' end,
+             progress_told.before - 'items', '{}')
+    || case when progress_told.items is null then '{}'
+            else jsonb_build_object('items', progress_told.items) end,
+    '{}')
 $$;

@@ -82,7 +82,7 @@ begin
          is_enabled = v_new.is_enabled, source = v_new.source, next_at = v_new.next_at,
          due_at = v_new.due_at, revision = v_old.revision + 1, updated_at = fairlane.clock()
    where g.id = v_old.id;
-  perform fairlane.note_change('trigger.set', fairlane.tenant_or_none(v_old.tenant_id),
+  perform fairlane.note_settings('trigger.set', fairlane.tenant_or_none(v_old.tenant_id),
                                v_old.id::text, set_trigger.changes - 'next_at' - 'due_at');
   return query select * from fairlane.triggers where id = v_old.id;
 end
