@@ -63,7 +63,7 @@ async def test_a_payload_that_does_not_fit_is_refused_by_pointer(
     assert answer.headers["content-type"] == "application/problem+json"
     problem = answer.json()
     assert problem["status"] == 422
-    assert {fault["pointer"] for fault in problem["errors"]} == {"/n", "/more"}
+    assert {fault["pointer"] for fault in problem["errors"]} == {"/payload/n", "/payload/more"}
     assert await core.one("select count(*) from fairlane.job") == 0
 
 

@@ -24,7 +24,7 @@ from fairlane.api.models import (
 from fairlane.api.operation_models import BulkOut, DeadBulkIn
 from fairlane.api.paging import Page, page
 from fairlane.api.permits import MayAdminister, MayRead
-from fairlane.api.problems import not_there
+from fairlane.api.problems import not_there, within
 from fairlane.api.route import PREFIX, Route
 from fairlane.client.edited import replayed_with
 from fairlane.core import calls
@@ -104,9 +104,14 @@ async def replay(
     async with here.database.acting(who) as connection:
         payload, inputs_hash = body.payload, None
         if payload is not None:
-            payload, inputs_hash = await replayed_with(
-                partial(send, connection), job_id, payload, who.tenant, here.settings.payload_limit
-            )
+            with within("/payload"):
+                payload, inputs_hash = await replayed_with(
+                    partial(send, connection),
+                    job_id,
+                    payload,
+                    who.tenant,
+                    here.settings.payload_limit,
+                )
         await send(connection, calls.replay(job_id, payload, body.notes, who.tenant, inputs_hash))
         return answer(await the_letter(connection, who, job_id))
 

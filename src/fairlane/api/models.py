@@ -37,6 +37,7 @@ A_JOB: dict[str, Any] = {
     "id": AN_ID,
     "short_id": A_SHORT_ID,
     "tenant": "acme",
+    "tenant_id": "0197b0a3-5d10-7a11-8c42-9be1f2d3c4a5",
     "definition_key": "reports.generate",
     "version": "1",
     "queue": "bulk",
@@ -148,6 +149,7 @@ class JobOut(Out):
     id: UUID
     short_id: str
     tenant: str
+    tenant_id: UUID
     definition_key: str
     version: str
     queue: str
@@ -232,6 +234,8 @@ class AttemptOut(Out):
     started_at: datetime
     finished_at: datetime | None
     error: Document | None
+    stdout_tail: str | None = Field(description="The end of what a command printed; see the logs.")
+    stderr_tail: str | None
 
 
 class AttemptList(Out):

@@ -6,7 +6,8 @@ words, anything else as a fault of the server with the correlation id to look fo
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +21,7 @@ from fairlane import errors
 from fairlane.access import refusals
 from fairlane.core import json
 from fairlane.definitions.apply import PlanStale
-from fairlane.errors import FairlaneError, Fault
+from fairlane.errors import FairlaneError, Fault, Faulty
 from fairlane.ids import IdInvalid
 from fairlane.scheduler.asking import FireRefused
 from fairlane.scheduler.store import TriggerChanged
@@ -85,6 +86,16 @@ class Problem(Exception):
         return Response(
             json.dumps(self.body()), self.status, headers=headers, media_type=MEDIA_TYPE
         )
+
+
+@contextmanager
+def within(place: str) -> Iterator[None]:
+    """A pointer leads into the body. What is wrong with a part is found from that part on."""
+    try:
+        yield
+    except Faulty as error:
+        error.faults = [Fault(place + each.pointer, each.message) for each in error.faults]
+        raise
 
 
 def not_there(what: str = "job") -> Problem:
