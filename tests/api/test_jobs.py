@@ -149,6 +149,7 @@ async def test_attempts_and_log_lines_are_told(viewer: Caller, core: Core) -> No
 
     (attempt,) = (await viewer.get(f"/jobs/{job}/attempts")).json()["items"]
     assert (attempt["attempt"], attempt["outcome"]) == (1, "failed")
+    assert (await viewer.get(f"/jobs/{job}/attempts", offset=1)).json()["items"] == []
     assert (attempt["stdout_tail"], attempt["stderr_tail"]) == (None, "no such file\n")
     page = (await viewer.get(f"/jobs/{job}/logs", limit=2)).json()
     assert [line["message"] for line in page["items"]] == ["line 0", "line 1"]

@@ -255,6 +255,11 @@ def _of_starlette(error: HTTPException) -> Problem:
             return Problem(status, str(error.detail))
 
 
+FIELD = re.compile(
+    r"Object (?:(?P<missing>missing required)|contains unknown) field `(?P<name>.*)`", re.DOTALL
+)
+
+
 def of_msgspec(error: msgspec.ValidationError) -> Problem:
     """A body of the hot path: msgspec names the place as `$.payload`."""
     said, _, place = str(error).rpartition(" - at `$")
@@ -264,7 +269,10 @@ def of_msgspec(error: msgspec.ValidationError) -> Problem:
     # The steps are names of fields: what a caller calls something stands there as "...".
     for step in re.findall(r"\.([^.\[\]`]+)|\[(\d+|\.\.\.)\]", place.rstrip("`")):
         pointer = json.pointer_to(pointer, step[0] or step[1])
-    fault = Fault(pointer, json.shortened(said[:1].lower() + said[1:]))
+    if named := FIELD.fullmatch(said):
+        pointer = json.pointer_to(pointer, named["name"])
+        said = "is missing" if named["missing"] else "there is no such field"
+    fault = Fault(json.shortened(pointer), json.shortened(said[:1].lower() + said[1:]))
     return Problem(422, f"the request is invalid: {fault}", "invalid", [fault])
 
 

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from fairlane.redact import Redactor
 
 # What the logging library keeps of every line, and what ours have besides.
-_USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+_USUAL = frozenset(vars(logging.makeLogRecord({}))) | {
+    *("message", "asctime", "taskName"),
+    "color_message",  # uvicorn says its lines a second time, for terminals
+}
 
 # JSON may hold them as they are; some who read lines end one there.
 _LINE_ENDS = {ord(char): f"\\u{ord(char):04x}" for char in "\x85\u2028\u2029"}
