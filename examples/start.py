@@ -14,7 +14,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
 
 
 def main() -> int:
@@ -24,6 +24,8 @@ def main() -> int:
         return 2
     folder = HERE / sys.argv[1]
     port = int(os.environ.get("PORT", "8080"))
+    # A job names a command; where it is, the worker knows by its PATH.
+    os.environ["PATH"] = f"{folder}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
     os.environ["APP_SERVER_URL"] = f"http://127.0.0.1:{port + 2}"
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     up = [sys.executable, "-m", "fairlane", "up", "--port", str(port), *app_of(folder)]

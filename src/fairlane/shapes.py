@@ -5,9 +5,10 @@ from typing import Any
 
 # In the order that a person reads them.
 JOB = (
-    *("id", "short_id", "tenant", "definition_key", "version", "queue", "status", "source"),
-    *("source_ref", "priority", "payload", "inputs_hash", "dedupe_key", "concurrency_key"),
-    *("correlation_id", "created_at", "scheduled_for", "queued_at", "started_at", "finished_at"),
+    *("id", "short_id", "tenant", "tenant_id", "definition_key", "version", "queue", "status"),
+    *("source", "source_ref", "priority", "payload", "inputs_hash", "dedupe_key"),
+    *("concurrency_key", "correlation_id", "created_at", "scheduled_for", "queued_at"),
+    *("started_at", "finished_at"),
     *("attempt_count", "max_attempts", "worker", "phase", "progress", "errors", "last_error"),
     *("retry_of", "replays", "created_by", "trace_id"),
 )

@@ -27,7 +27,12 @@ class Program(Process):
         with log.open("wb") as output:
             self.popen = subprocess.Popen(
                 command,
-                env={**os.environ, "PATH": PATH, "PYTHONUNBUFFERED": "1", **environment},
+                env={
+                    **os.environ,
+                    "PATH": f"{folder}:{PATH}",
+                    "PYTHONUNBUFFERED": "1",
+                    **environment,
+                },
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 cwd=folder,
@@ -60,10 +65,10 @@ class Example:
         """A worker, once it serves."""
         return self.works(self.fairlane("worker", *arguments, **environment))
 
-    def works(self, worker: Program) -> Program:
+    def works(self, worker: Program, said: str = "serves") -> Program:
         """A worker by any name: it serves, and ends with its test."""
         self._workers.append(worker)
-        worker.until_said("serves")
+        worker.until_said(said)
         return worker
 
     def end_workers(self) -> None:
@@ -76,8 +81,7 @@ class Example:
 
     def web(self, module: str = "app:web", **environment: str) -> httpx2.Client:
         """The example's own application, once it answers."""
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
+        port = free_port()
         command = [sys.executable, "-m", "uvicorn", module, "--port", str(port)]
         client = httpx2.Client(base_url=f"http://127.0.0.1:{port}", timeout=30)
         self._clients[client] = self.run(*command, **environment)
@@ -100,6 +104,12 @@ class Example:
             program.popen.kill()
             program.popen.wait()
         self.db.close()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+        return port
 
 
 def _answers(client: httpx2.Client) -> bool:

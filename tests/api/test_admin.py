@@ -1,5 +1,7 @@
 """What operators make and change."""
 
+import pytest
+
 from api.world import Caller, World
 from support.core import Core
 
@@ -36,6 +38,26 @@ async def test_plans_and_queues_are_made_and_changed(operator: Caller) -> None:
     assert (await operator.post("/admin/queues/none/pause")).status_code == 404
     refused = await operator.patch("/admin/queues/gpu", {"slots": 0, "more": 1})
     assert {fault["pointer"] for fault in refused.json()["errors"]} == {"/slots", "/more"}
+
+
+@pytest.mark.parametrize("path", ["/admin/plans", "/admin/queues"])
+async def test_short_lists_are_paged_as_all_lists_are(operator: Caller, path: str) -> None:
+    """They were shown whole, and refused `limit` as an unknown parameter."""
+    names = [each["name"] for each in (await operator.get(path)).json()["items"]]
+    first = (await operator.get(path, limit=2)).json()
+    assert [each["name"] for each in first["items"]] == names[:2]
+    rest = (await operator.get(path, limit=2, cursor=first["next_cursor"])).json()
+    assert [each["name"] for each in rest["items"]] == names[2:]
+    assert rest["next_cursor"] is None
+    skipped = (await operator.get(path, offset=1)).json()["items"]
+    assert [each["name"] for each in skipped] == names[1:]
+    assert (await operator.get(path, cursor="none")).status_code == 422
+    assert (await operator.get(path, limit=201)).status_code == 422
+
+
+async def test_a_workers_token_lists_no_definitions(worker: Caller, viewer: Caller) -> None:
+    assert (await worker.get("/definitions")).status_code == 403
+    assert (await viewer.get("/definitions")).status_code == 200
 
 
 async def test_a_definition_is_made_by_its_words_and_changed(

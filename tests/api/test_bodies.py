@@ -53,8 +53,8 @@ async def test_sql_refuses_it_as_well(world: World, core: Core, moment: str) -> 
         (b'{"definition_key": "a.task", "payload": {"n": ":", "a\\u003a": 1, "n": 2}}', "/n"),
         (b'{"definition_key": "a.task", "payload": {"n": "\\ud800"}}', "/payload/n"),
         (b'{"definition_key": "a.task", "payload": {"n": "\\udc00 and"}}', "/payload/n"),
-        (b'{"definition_key": "a.task", "payload": {"n": "\\u0000"}}', "/n"),
-        (b'{"definition_key": "a.task", "payload": {"a\\u0000": 1}}', "/a\\0"),
+        (b'{"definition_key": "a.task", "payload": {"n": "\\u0000"}}', "/payload/n"),
+        (b'{"definition_key": "a.task", "payload": {"a\\u0000": 1}}', "/payload/a\\0"),
     ],
 )
 async def test_json_that_is_not_what_it_seems_is_refused_by_pointer(

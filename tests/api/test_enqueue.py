@@ -63,15 +63,15 @@ async def test_a_payload_that_does_not_fit_is_refused_by_pointer(
     assert answer.headers["content-type"] == "application/problem+json"
     problem = answer.json()
     assert problem["status"] == 422
-    assert {fault["pointer"] for fault in problem["errors"]} == {"/n", "/more"}
+    assert {fault["pointer"] for fault in problem["errors"]} == {"/payload/n", "/payload/more"}
     assert await core.one("select count(*) from fairlane.job") == 0
 
 
 @pytest.mark.parametrize(
     ("body", "pointer"),
     [
-        ({"definition_key": "a.task", "tenant": "other"}, ""),
-        ({"definition_key": "a.task", "tenant_id": "x"}, ""),
+        ({"definition_key": "a.task", "tenant": "other"}, "/tenant"),
+        ({"definition_key": "a.task", "tenant_id": "x"}, "/tenant_id"),
         ({"definition_key": "a.task", "priority": False}, "/priority"),
         ({"definition_key": "a.task", "priority": 2**31}, "/priority"),
         ({"definition_key": "a.task", "max_attempts": 0}, "/max_attempts"),
@@ -79,7 +79,7 @@ async def test_a_payload_that_does_not_fit_is_refused_by_pointer(
         ({"definition_key": "a.task", "dedupe_key": ""}, "/dedupe_key"),
         ({"definition_key": "a.task", "payload": []}, "/payload"),
         ({"definition_key": ""}, "/definition_key"),
-        ({}, ""),
+        ({}, "/definition_key"),
     ],
 )
 async def test_a_wrong_field_is_refused(

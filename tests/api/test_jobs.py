@@ -142,12 +142,15 @@ async def test_attempts_and_log_lines_are_told(viewer: Caller, core: Core) -> No
     job = await core.enqueue("acme", "a.task")
     lease = await core.claim_one(await core.a_worker())
     lines = [{"level": "info", "message": f"line {n}"} for n in range(3)]
-    report = {"job_id": str(job), "attempt": 1, "lines": lines, "output": {}}
+    printed = {"stderr": {"tail": "no such file\n", "bytes": 13}}
+    report = {"job_id": str(job), "attempt": 1, "lines": lines, "output": printed}
     await core.one("select fairlane.report($1, $2::text::jsonb)", lease.worker, dumps([report]))
     await core.fail(lease)
 
     (attempt,) = (await viewer.get(f"/jobs/{job}/attempts")).json()["items"]
     assert (attempt["attempt"], attempt["outcome"]) == (1, "failed")
+    assert (await viewer.get(f"/jobs/{job}/attempts", offset=1)).json()["items"] == []
+    assert (attempt["stdout_tail"], attempt["stderr_tail"]) == (None, "no such file\n")
     page = (await viewer.get(f"/jobs/{job}/logs", limit=2)).json()
     assert [line["message"] for line in page["items"]] == ["line 0", "line 1"]
     rest = (await viewer.get(f"/jobs/{job}/logs", cursor=page["next_cursor"])).json()
@@ -210,7 +213,7 @@ async def test_a_batch_has_an_answer_for_each(member: Caller, core: Core) -> Non
     assert answer.status_code == 200
     items = answer.json()["items"]
     assert [item["status"] for item in items] == [202, 422, 422, 202, 200, 422, 422]
-    assert items[2]["problem"]["errors"][0]["pointer"] == "/n"
+    assert items[2]["problem"]["errors"][0]["pointer"] == "/payload/n"
     assert items[4]["job"]["id"] == items[3]["job"]["id"]
     assert await core.one("select count(*) from fairlane.job") == 2
 
@@ -268,7 +271,7 @@ async def test_what_happened_is_also_told_of_dead_letters(
 
     refused = await admin.post(f"/dead-letters/{first}/replay", {"payload": {"n": "x"}})
     assert refused.status_code == 422
-    assert refused.json()["errors"][0]["pointer"] == "/n"
+    assert refused.json()["errors"][0]["pointer"] == "/payload/n"
     edited = {"payload": {**shown["payload"], "n": 2}, "notes": "fixed"}
     replayed = (await admin.post(f"/dead-letters/{first}/replay", edited)).json()
     assert (replayed["status"], replayed["notes"]) == ("retried", "fixed")

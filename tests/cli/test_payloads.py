@@ -40,6 +40,15 @@ def test_every_fault_has_a_line_with_its_pointer(fairlane: Call, floor: Floor, a
     assert floor.one("select count(*) from fairlane.jobs") == 0
 
 
+def test_one_fault_is_told_in_one_line(fairlane: Call, floor: Floor, acme: str) -> None:
+    floor.define("reports", arg_schema=SCHEMA)
+
+    answer = fairlane("enqueue", "reports", "--tenant", acme, "--payload", '{"report": "x"}')
+
+    assert answer.status == 1
+    assert answer.line == 'the payload of "reports" does not fit: /report: must be a whole number'
+
+
 def test_a_version_is_held_to_its_own_schema(fairlane: Call, floor: Floor, acme: str) -> None:
     floor.define("reports", arg_schema=SCHEMA)
     floor.define("reports", version="2", arg_schema={"type": "object"})

@@ -103,6 +103,29 @@ def test_a_plan_that_is_new_is_added(fairlane: Call) -> None:
     assert fairlane("plans", "show", "gold", "--json").json["retention_days"] == 90
 
 
+def test_a_plan_is_created_once(fairlane: Call) -> None:
+    made = fairlane("plans", "create", "gold", "--max-running", "20", "--json").json
+
+    assert (made["name"], made["max_running"], made["tenants"]) == ("gold", 20, 0)
+    assert fairlane("plans", "show", "gold", "--json").json == made
+    again = fairlane("plans", "create", "gold")
+    assert again.status == 1
+    assert again.line == ('plan "gold" is there already; change it with: fairlane plans set gold')
+
+
+def test_one_worker_is_shown_by_its_name_or_id(fairlane: Call, floor: Floor) -> None:
+    worker = floor.worker("wk-1", default=4)
+
+    shown = fairlane("workers", "show", "wk-1", "--json").json
+    assert (shown["id"], shown["queues"], shown["state"]) == (str(worker), {"default": 4}, "live")
+    assert "default=4" in fairlane("workers", "show", str(worker)).out
+    unknown = fairlane("workers", "show", "wk-2")
+    assert (unknown.status, unknown.line) == (
+        1,
+        'worker "wk-2" is unknown; see: fairlane workers list --all',
+    )
+
+
 def test_a_queue_is_made_changed_paused_and_resumed(fairlane: Call, floor: Floor) -> None:
     made = fairlane(
         *("queues", "create", "video", "--slots", "3", "--timeout-seconds", "900"),

@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from fairlane.observe.logs import JsonLines
+from fairlane.observe.logs import ConsoleLines, JsonLines
 from observe.serving import server
 from support.workers import Fleet, Process, until
 
@@ -124,6 +124,15 @@ def test_a_line_is_one_object_whatever_comes_with_it(extra: dict[str, Any]) -> N
     assert "\n" not in text
     line = json.loads(text)
     assert line["message"].startswith("a\r\nb ")
+
+
+def test_what_is_meant_for_terminals_is_not_said_twice() -> None:
+    """Servers began with `color_message='Started server process [\\x1b[36m%d...'`."""
+    said = {"msg": "Started", "levelname": "INFO", "color_message": "\x1b[36mStarted"}
+    record = logging.makeLogRecord(said)
+
+    for lines in (JsonLines(), ConsoleLines()):
+        assert "color" not in lines.format(record)
 
 
 def test_the_scheduler_speaks_in_lines_too(database: str, tmp_path: Path) -> None:

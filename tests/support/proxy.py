@@ -23,9 +23,10 @@ class Cut(Enum):
 class Proxy:
     """Forwards bytes; `cut(...)` says which statement is to lose its connection, and when."""
 
-    def __init__(self, database: str) -> None:
+    def __init__(self, database: str, host: str = "127.0.0.1") -> None:
         self._upstream = urlsplit(database)
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._host = host
+        self._listener = socket.create_server((host, 0))
         self._cuts: list[Cut] = []
         self._mark = b""
         self._sockets: list[socket.socket] = [self._listener]
@@ -36,7 +37,7 @@ class Proxy:
     @property
     def url(self) -> str:
         user, _, _ = self._upstream.netloc.rpartition("@")
-        host = f"127.0.0.1:{self._listener.getsockname()[1]}"
+        host = f"{self._host}:{self._listener.getsockname()[1]}"
         place = f"{user}@{host}" if user else host
         return urlunsplit(self._upstream._replace(netloc=place, query="sslmode=disable"))
 
@@ -125,8 +126,8 @@ def _ending(*sockets: socket.socket) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def proxy_before(database: str) -> Iterator[Proxy]:
-    proxy = Proxy(database)
+def proxy_before(database: str, host: str = "127.0.0.1") -> Iterator[Proxy]:
+    proxy = Proxy(database, host)
     try:
         yield proxy
     finally:

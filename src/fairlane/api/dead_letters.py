@@ -23,6 +23,7 @@ from fairlane.api.models.dead_letters import (
 from fairlane.api.models.operations import BulkOut, DeadBulkIn
 from fairlane.api.paging import Page, page
 from fairlane.api.permits import MayAdminister, MayRead
+from fairlane.api.problems import within
 from fairlane.api.route import PREFIX, Route
 from fairlane.core import calls
 
@@ -74,7 +75,9 @@ async def replay(
     """The same job goes back in its lane, attempts starting afresh, with another payload if one is
     given and fits."""
     body = body or ReplayIn(payload=None)
-    return answer(await replay_letter(here, who, job_id, body.payload, body.notes))
+    with within("/payload"):
+        letter = await replay_letter(here, who, job_id, body.payload, body.notes)
+    return answer(letter)
 
 
 @router.post("/{job_id}/resolve", response_model=DeadLetterOut, summary="It has been dealt with")

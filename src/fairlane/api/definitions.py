@@ -14,7 +14,7 @@ from fairlane.api.documents import describes
 from fairlane.api.here import Here
 from fairlane.api.models.definitions import DefinitionFields, DefinitionList, DefinitionOut
 from fairlane.api.paging import Page, page
-from fairlane.api.permits import MayOperate, SignedIn
+from fairlane.api.permits import MayLook, MayOperate
 from fairlane.api.problems import Problem, not_there
 from fairlane.api.route import PREFIX, Route
 from fairlane.core.calls import Call
@@ -61,7 +61,7 @@ def shape_for(who: Principal, definition: Definition) -> dict[str, Any]:
 
 
 @router.get("/definitions", response_model=DefinitionList, summary="List what may run")
-async def list_definitions(who: SignedIn, here: Here, part: Paged, key: Key = None) -> Response:
+async def list_definitions(who: MayLook, here: Here, part: Paged, key: Key = None) -> Response:
     """Those that are active. How its executor runs one is for operators."""
     return await listed(here, who, part, False, key)
 

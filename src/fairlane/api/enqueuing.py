@@ -23,6 +23,7 @@ from fairlane.access.principal import Principal
 from fairlane.access.refusals import Busy
 from fairlane.api.bodies import JobIn
 from fairlane.api.kinds import Kind, Kinds
+from fairlane.api.problems import within
 from fairlane.client.refusals import meant
 from fairlane.core import json
 from fairlane.core.calls import Call
@@ -101,6 +102,7 @@ class Asked:
             "id": row["id"],
             "short_id": short_id(row["id"]),
             "tenant": self.who.tenant,
+            "tenant_id": self.who.tenant_id,
             "definition_key": definition.key,
             "version": definition.version,
             "queue": row["queue"],
@@ -197,7 +199,8 @@ class Enqueuer:
             # The definition may be another by now.
             self._kinds.forget(kind)
             kind = await self._kinds.of(who, body.definition_key, body.version)
-            payload = kind.accept(body.payload)
+            with within("/payload"):
+                payload = kind.accept(body.payload)
         self._refuse_large(body.definition_key, payload)
         named = body.correlation_id or correlation_id
         return Asked(who, body, named, kind, payload, retry_of=retry_of)

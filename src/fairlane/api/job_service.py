@@ -40,11 +40,7 @@ async def the_job(connection: Connection, who: Principal, job_id: UUID) -> dict[
 
 
 async def attempts_of(connection: Connection, who: Principal, job_id: UUID) -> list[dict[str, Any]]:
-    call = Call(
-        "select attempt, outcome, worker, started_at, finished_at, error from fairlane.attempts"
-        " where job_id = $1 and tenant_id = $2 order by attempt",
-        (job_id, who.tenant_id),
-    )
+    call = calls.attempts(job_id, who.tenant_id)
     return [shapes.without_secrets(plain(row)) for row in await send(connection, call)]
 
 

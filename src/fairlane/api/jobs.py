@@ -43,7 +43,7 @@ from fairlane.api.models.jobs import (
 )
 from fairlane.api.models.operations import BulkIn, BulkOut
 from fairlane.api.moments import Moment
-from fairlane.api.paging import Page, page
+from fairlane.api.paging import Page, page, part_of
 from fairlane.api.permits import MayAdminister, MayRead, MayWrite
 from fairlane.api.problems import Problem, problem_of
 from fairlane.api.route import PREFIX, BatchRoute, HotRoute, Route
@@ -195,10 +195,11 @@ async def show(job_id: JobId, who: MayRead, here: Here) -> Response:
 
 
 @router.get("/{job_id}/attempts", response_model=AttemptList, summary="Show a job's attempts")
-async def attempts(job_id: JobId, who: MayRead, here: Here) -> Response:
+async def attempts(job_id: JobId, who: MayRead, here: Here, part: Paged) -> Response:
     async with reading(here, who) as connection:
         await the_job(connection, who, job_id)
-        return page_of(await attempts_of(connection, who, job_id))
+        found = await attempts_of(connection, who, job_id)
+    return part_of(found, part, "attempt")
 
 
 @router.get(

@@ -49,8 +49,8 @@ STILL_KEPT = (
 )
 
 SHOWN = """
-select j.id, t.slug as tenant, d.key as definition_key, d.version, j.queue, j.status, j.source,
-       j.source_ref, j.priority,
+select j.id, t.slug as tenant, j.tenant_id, d.key as definition_key, d.version, j.queue, j.status,
+       j.source, j.source_ref, j.priority,
        fairlane.payload_shown(j.payload, d.arg_schema, d.redact) as payload, j.inputs_hash,
        j.dedupe_key, j.concurrency_key, j.correlation_id, j.created_at, j.scheduled_for,
        j.queued_at, j.started_at, j.finished_at, j.attempt_count, j.max_attempts, w.name as worker,

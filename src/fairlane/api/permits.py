@@ -37,6 +37,7 @@ MayAdminister = Annotated[Principal, Depends(Permit(Permission.ADMINISTER))]
 SignedIn = Annotated[
     Principal, Depends(Permit(Permission.READ, of_tenant=False, also=(Role.WORKER,)))
 ]
+MayLook = Annotated[Principal, Depends(Permit(Permission.READ, of_tenant=False))]
 MayOperate = Annotated[Principal, Depends(Permit(Permission.OPERATE, of_tenant=False))]
 MayWork = Annotated[Principal, Depends(Permit(Permission.WORK, of_tenant=False))]
 # Tokens: an admin's tenant's, or, for an operator who names no tenant, everybody's.

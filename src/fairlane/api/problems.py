@@ -6,7 +6,8 @@ words, anything else as a fault of the server with the correlation id to look fo
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +21,7 @@ from fairlane import errors
 from fairlane.access import refusals
 from fairlane.core import json
 from fairlane.definitions.apply import PlanStale
-from fairlane.errors import FairlaneError, Fault, IdInvalid
+from fairlane.errors import FairlaneError, Fault, Faulty, IdInvalid
 from fairlane.scheduler.asking import FireRefused
 from fairlane.scheduler.store import TriggerChanged
 
@@ -84,6 +85,16 @@ class Problem(Exception):
         return Response(
             json.dumps(self.body()), self.status, headers=headers, media_type=MEDIA_TYPE
         )
+
+
+@contextmanager
+def within(place: str) -> Iterator[None]:
+    """A pointer leads into the body. What is wrong with a part is found from that part on."""
+    try:
+        yield
+    except Faulty as error:
+        error.faults = [Fault(place + each.pointer, each.message) for each in error.faults]
+        raise
 
 
 def not_there(what: str = "job") -> Problem:
@@ -243,6 +254,11 @@ def _of_starlette(error: HTTPException) -> Problem:
             return Problem(status, str(error.detail))
 
 
+FIELD = re.compile(
+    r"Object (?:(?P<missing>missing required)|contains unknown) field `(?P<name>.*)`", re.DOTALL
+)
+
+
 def of_msgspec(error: msgspec.ValidationError) -> Problem:
     """A body of the hot path: msgspec names the place as `$.payload`."""
     said, _, place = str(error).rpartition(" - at `$")
@@ -252,7 +268,10 @@ def of_msgspec(error: msgspec.ValidationError) -> Problem:
     # The steps are names of fields: what a caller calls something stands there as "...".
     for step in re.findall(r"\.([^.\[\]`]+)|\[(\d+|\.\.\.)\]", place.rstrip("`")):
         pointer = json.pointer_to(pointer, step[0] or step[1])
-    fault = Fault(pointer, json.shortened(said[:1].lower() + said[1:]))
+    if named := FIELD.fullmatch(said):
+        pointer = json.pointer_to(pointer, named["name"])
+        said = "is missing" if named["missing"] else "there is no such field"
+    fault = Fault(json.shortened(pointer), json.shortened(said[:1].lower() + said[1:]))
     return Problem(422, f"the request is invalid: {fault}", "invalid", [fault])
 
 

@@ -246,5 +246,6 @@ def place_of(part: Page) -> asking.Place | None:
 first = APIRouter(prefix=f"{PREFIX}/jobs", route_class=Route, include_in_schema=False)
 first.get("/triggers")(list_triggers)
 first.post("/triggers", status_code=201)(create_trigger)
+first.get("/triggers/{trigger_id}")(show_trigger)
 first.patch("/triggers/{trigger_id}")(change_trigger)
 first.delete("/triggers/{trigger_id}")(delete_trigger)

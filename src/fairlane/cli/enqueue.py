@@ -117,8 +117,8 @@ async def fit(
 
 
 def tell(error: "PayloadInvalid", key: str) -> int:
-    """A line for each fault: there may be many, and each has its place."""
-    if not error.faults:
+    """One fault in one line; several, a line each: each has its place."""
+    if len(error.faults) < 2:
         raise error
     click.echo(f'fairlane: the payload of "{key}" does not fit:', err=True)
     for fault in error.faults:

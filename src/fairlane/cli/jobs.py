@@ -140,13 +140,10 @@ async def attempts(db: Session, /, job_id: UUID, as_json: bool) -> None:
     """Show what became of each try of a job."""
     from fairlane.cli.shapes import page, without_secrets
     from fairlane.cli.wait import gist
+    from fairlane.core import calls
 
     await the_job(db, job_id)
-    found = await db.fetch(
-        "select attempt, outcome, worker, started_at, finished_at, error "
-        "from fairlane.attempts where job_id = $1 order by attempt",
-        job_id,
-    )
+    found = await db.send(calls.attempts(job_id))
     rows = [without_secrets(row) for row in found]
     if as_json:
         print_json(page(rows))

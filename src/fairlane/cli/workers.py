@@ -3,7 +3,7 @@
 import click
 
 from fairlane.cli import params
-from fairlane.cli.render import ago, print_json, print_table
+from fairlane.cli.render import ago, print_fields, print_json, print_table
 from fairlane.cli.session import Session, with_database
 
 
@@ -48,4 +48,29 @@ async def list_workers(db: Session, /, every: bool, as_json: bool) -> None:
             for row in rows
         ],
         empty="no workers; start one with: fairlane worker",
+    )
+
+
+@workers.command()
+@click.argument("worker")
+@params.json_option
+@with_database
+async def show(db: Session, /, worker: str, as_json: bool) -> None:
+    """Show one worker, by its name or id."""
+    from fairlane.errors import FairlaneError
+
+    rows = await db.fetch(
+        "select * from fairlane.workers where $1 in (name, id::text) order by started_at desc",
+        worker,
+    )
+    if not rows:
+        raise FairlaneError(f'worker "{worker}" is unknown; see: fairlane workers list --all')
+    if as_json:
+        print_json(rows[0])
+        return
+    row, now = rows[0], await db.now()
+    times = ("started_at", "last_seen_at", "lease_expires_at", "stopped_at")
+    queues = " ".join(f"{queue}={slots}" for queue, slots in row["queues"].items())
+    print_fields(
+        row | {"queues": queues} | {each: ago(row[each], now) for each in times if row.get(each)}
     )

@@ -182,6 +182,22 @@ def jobs(ids: Sequence[UUID]) -> Call:
     return Call("select * from fairlane.jobs where id = any ($1) order by id desc", (list(ids),))
 
 
+def attempts(job_id: UUID, tenant_id: UUID | None = None) -> Call:
+    """Each with the ends of what its command printed; all that is kept of it is in the logs."""
+    return Call(ATTEMPTS, (job_id, tenant_id))
+
+
+ATTEMPTS = """
+select a.attempt, a.outcome, a.worker, a.started_at, a.finished_at, a.error,
+       right(o.tail, 4096) as stdout_tail, right(e.tail, 4096) as stderr_tail
+  from fairlane.attempts a
+  left join fairlane.output o on (o.job_id, o.attempt, o.stream) = (a.job_id, a.attempt, 'stdout')
+  left join fairlane.output e on (e.job_id, e.attempt, e.stream) = (a.job_id, a.attempt, 'stderr')
+ where a.job_id = $1 and ($2::uuid is null or a.tenant_id = $2)
+ order by a.attempt
+"""
+
+
 def cancel(job_id: UUID, reason: str | None = None, tenant: str | None = None) -> Call:
     return Call("select fairlane.cancel($1, $2, $3)", (job_id, reason, tenant))
 

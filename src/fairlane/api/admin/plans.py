@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Depends, Path
 from starlette.responses import Response
 
 from fairlane.api.admin.turns import one_at_a_time
-from fairlane.api.answers import answer, page_of, plain
+from fairlane.api.answers import answer, plain
 from fairlane.api.here import Here
 from fairlane.api.models.tenants import PlanChanges, PlanIn, PlanList, PlanOut
+from fairlane.api.paging import Page, page, part_of
 from fairlane.api.permits import MayOperate
 from fairlane.api.problems import Problem, not_there
 from fairlane.api.route import PREFIX, Route
@@ -19,6 +20,7 @@ from fairlane.core.connect import Connection, send
 
 router = APIRouter(prefix=f"{PREFIX}/admin/plans", tags=["admin"], route_class=Route)
 
+Paged = Annotated[Page, Depends(page)]
 Named = Annotated[str, Path(min_length=1, max_length=63, description="The plan's name.")]
 
 PLANS = """
@@ -32,9 +34,10 @@ select p.name, p.max_running, p.starts_per_minute, p.max_backlog, p.backlog_poli
 
 
 @router.get("", response_model=PlanList, summary="List plans")
-async def list_plans(who: MayOperate, here: Here) -> Response:
+async def list_plans(who: MayOperate, here: Here, part: Paged) -> Response:
     async with here.database.acting(who, within=here.limits.read_seconds) as connection:
-        return page_of([plain(row) for row in await send(connection, Call(PLANS, (None,)))])
+        rows = await send(connection, Call(PLANS, (None,)))
+    return part_of([plain(row) for row in rows], part)
 
 
 @router.post("", status_code=201, response_model=PlanOut, summary="Add a plan")

@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Depends, Path
 from starlette.responses import Response
 
 from fairlane.api.admin.turns import one_at_a_time
-from fairlane.api.answers import answer, page_of, plain
+from fairlane.api.answers import answer, plain
 from fairlane.api.here import Here
 from fairlane.api.models.queues import QueueChanges, QueueIn, QueueList, QueueOut
+from fairlane.api.paging import Page, page, part_of
 from fairlane.api.permits import MayOperate
 from fairlane.api.problems import Problem, not_there
 from fairlane.api.route import PREFIX, Route
@@ -19,6 +20,7 @@ from fairlane.core.connect import Connection, send
 
 router = APIRouter(prefix=f"{PREFIX}/admin/queues", tags=["admin"], route_class=Route)
 
+Paged = Annotated[Page, Depends(page)]
 Named = Annotated[str, Path(min_length=1, max_length=63, description="The queue's name.")]
 
 QUEUES = """
@@ -27,10 +29,11 @@ select * from fairlane.queues where $1::text is null or name = $1 order by posit
 
 
 @router.get("", response_model=QueueList, summary="List queues")
-async def list_queues(who: MayOperate, here: Here) -> Response:
+async def list_queues(who: MayOperate, here: Here, part: Paged) -> Response:
     """With their depth and the workers that serve them."""
     async with here.database.acting(who, within=here.limits.read_seconds) as connection:
-        return page_of([plain(row) for row in await send(connection, Call(QUEUES, (None,)))])
+        rows = await send(connection, Call(QUEUES, (None,)))
+    return part_of([plain(row) for row in rows], part)
 
 
 @router.post("", status_code=201, response_model=QueueOut, summary="Add a queue")

@@ -16,6 +16,8 @@ class AttemptOut(Out):
     started_at: datetime
     finished_at: datetime | None
     error: Document | None
+    stdout_tail: str | None = Field(description="The end of what a command printed; see the logs.")
+    stderr_tail: str | None
 
 
 class AttemptList(Out):

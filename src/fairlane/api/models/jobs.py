@@ -73,6 +73,7 @@ class JobOut(Out):
     id: UUID
     short_id: str
     tenant: str
+    tenant_id: UUID
     definition_key: str
     version: str
     queue: str
