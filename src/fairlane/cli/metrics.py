@@ -2,6 +2,9 @@
 
 import click
 
+from fairlane.cli import params
+from fairlane.cli.render import print_json
+
 
 @click.group()
 def metrics() -> None:
@@ -9,17 +12,24 @@ def metrics() -> None:
 
 
 @metrics.command()
-def rules() -> None:
+@params.json_option
+def rules(as_json: bool) -> None:
     """Print the alerting rules, for rule_files of Prometheus."""
     from fairlane.metrics import rules as found
 
+    if as_json:
+        import yaml
+
+        print_json(yaml.safe_load(found.rules()))
+        return
     click.echo(found.rules(), nl=False)
 
 
 @metrics.command()
 @click.argument("name", type=click.Choice(["operator", "tenant"]))
-def dashboard(name: str) -> None:
-    """Print a dashboard, for Grafana to import."""
+@params.json_option
+def dashboard(name: str, as_json: bool) -> None:
+    """Print a dashboard, for Grafana to import; it is JSON in any case."""
     import json
 
     from fairlane.metrics.dashboards import DASHBOARDS
@@ -28,10 +38,17 @@ def dashboard(name: str) -> None:
 
 
 @metrics.command("list")
-def list_() -> None:
+@params.json_option
+def list_(as_json: bool) -> None:
     """Print every metric: name, kind, labels, what it is."""
     from fairlane.metrics.catalogue import CATALOGUE
 
+    if as_json:
+        from fairlane.cli.shapes import page
+
+        names = ("name", "kind", "labels", "help")
+        print_json(page([{each: getattr(m, each) for each in names} for m in CATALOGUE.values()]))
+        return
     for metric in CATALOGUE.values():
         labels = ",".join(metric.labels)
         click.echo(f"{metric.name}  {metric.kind}  {labels or '-'}  {metric.help}")
