@@ -32,6 +32,7 @@ A_JOB: dict[str, Any] = {
     "id": AN_ID,
     "short_id": A_SHORT_ID,
     "tenant": "acme",
+    "tenant_id": "0197b0a3-5d10-7a11-8c42-9be1f2d3c4a5",
     "definition_key": "reports.generate",
     "version": "1",
     "queue": "bulk",
