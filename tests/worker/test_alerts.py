@@ -99,7 +99,7 @@ def test_a_receiver_that_fails_twice_gets_it_on_the_third_try_and_once(
     assert {headers["idempotency-key"] for headers, _ in receiver.calls} == {str(job)}
     (news,) = receiver.taken
     assert (news["event"], news["rule"], news["severity"]) == ("firing", "dead_letters", "warning")
-    assert "dead letters wait for a person (1 jobs, over 0)" in news["summary"]
+    assert "dead letters wait for a person (1 job, over 0)" in news["summary"]
     assert worker.said("alert dead_letters, firing: dead letters")
     told = "select tenant, source, source_ref from fairlane.jobs where id = %s"
     row = fleet.db.execute(told, [job]).fetchone()

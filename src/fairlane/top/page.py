@@ -28,7 +28,7 @@ def _headline(look: dict[str, Any]) -> str:
     totals = look["totals"]
     return GAP.join(
         (
-            f"fairlane {look['at']:%Y-%m-%d %H:%M:%S} UTC",
+            f"fairlane {look['at']:%H:%M:%S} UTC",
             f"due {totals['due']:,}",
             f"scheduled {totals['scheduled']:,}",
             f"running {totals['running']:,}/{totals['slots']:,}",

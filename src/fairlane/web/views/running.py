@@ -147,7 +147,7 @@ async def run(visit: Visit) -> Response:
         status = problem_of(error).status
         if status not in (409, 422, 429):
             raise
-        draft.faults = error.faults if isinstance(error, Faulty) else []
+        draft.faults = [_beside(each) for each in error.faults] if isinstance(error, Faulty) else []
         draft.said = AT_FIELDS if draft.faults else str(error)
         return await _form(visit, draft, status)
     else:
@@ -235,6 +235,7 @@ def _body(
 
 
 def _beside(fault: Fault) -> Fault:
-    """A fault of the request, at the field beside the payload that it is about."""
-    is_option = fault.pointer.removeprefix("/") in OPTIONS
-    return Fault(f"job:{fault.pointer}", fault.message) if is_option else fault
+    """A fault of the request, at the field of the payload or beside it that it is about."""
+    if fault.pointer.removeprefix("/") in OPTIONS:
+        return Fault(f"job:{fault.pointer}", fault.message)
+    return Fault(fault.pointer.removeprefix("/payload"), fault.message)
