@@ -19,9 +19,9 @@ up: $(STAMP) ## run everything, with demo data, until Ctrl-C
 	@$(BIN)/fairlane up --demo --port $(PORT) $(ARGS)
 
 test: $(STAMP) ## run the tests; ARGS="-k claim -x" goes to pytest
-	@$(BIN)/pytest -n 2 $(ARGS)
+	@$(BIN)/pytest -n 3 --ignore tests/acceptance $(ARGS)
 
-examples: $(STAMP) ## run the example applications end to end
+examples: $(STAMP) ## run the five example applications end to end, by their own checklists
 	@$(BIN)/pytest -n 2 tests/acceptance $(ARGS)
 
 example: $(STAMP) ## start one of them: make example NAME=breakthevibe

@@ -112,15 +112,16 @@ def test_nobody_sees_a_page_before_signing_in(stage: Stage) -> None:
 
 @pytest.mark.parametrize("role", ROLES)
 def test_pages_are_without_fault_and_accessible(visit: Visit, stage: Stage, role: str) -> None:
-    """One tab, from page to page. The operator sees all that others see, and looks at it in both
-    themes: the dark one changes colours alone."""
+    """One tab, from page to page; a console error or a breach of the policy fails it. The operator
+    sees all that others see, and axe looks at that, in both themes: the dark one changes colours
+    alone."""
     paths = [path.format(**stage.jobs, **stage.names) for path in LOOKED_AT if may_open(role, path)]
     tab = visit(paths[0], role)
     for path in paths:
         tab.go(stage.address + path)
         assert tab.page.locator("h1").count() == 1, path
         assert tab.page.locator("main img").count() == 0, path
-        for theme, rules in LOOKS if role == "operator" else LOOKS[:1]:
+        for theme, rules in LOOKS if role == "operator" else ():
             tab.page.emulate_media(color_scheme=theme)
             found = AXE.run(tab.page, options=rules)
             assert found.violations_count == 0, f"{path}, {theme}: {found.generate_report()}"
