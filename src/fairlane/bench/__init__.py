@@ -17,6 +17,7 @@ from fairlane.bench import (
     limits,
     memory,
     metrics,
+    pages,
     progress_cost,
     recovery,
     triggers,
@@ -46,6 +47,7 @@ LONG = {
     "triggers": triggers.measure,
     "memory": memory.measure,
     "progress": progress_cost.measure,
+    "pages": pages.measure,
 }
 BENCHMARKS = USUAL | LONG
 
