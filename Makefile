@@ -10,7 +10,7 @@ STAMP := .venv/.installed
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := install
-.PHONY: install up test examples example check format lock bench bench-recovery bench-memory bench-peers screenshots clean help
+.PHONY: install up test test-long examples example check format lock bench bench-recovery bench-memory bench-peers screenshots clean help
 
 install: $(STAMP) ## build .venv from requirements.lock
 	@:
@@ -19,7 +19,10 @@ up: $(STAMP) ## run everything, with demo data, until Ctrl-C
 	@$(BIN)/fairlane up --demo --port $(PORT) $(ARGS)
 
 test: $(STAMP) ## run the tests; ARGS="-k claim -x" goes to pytest
-	@$(BIN)/pytest -n 3 --ignore tests/acceptance $(ARGS)
+	@$(BIN)/pytest -n 2 -m "not slow" --ignore tests/acceptance $(ARGS)
+
+test-long: $(STAMP) ## the tests that take long: deaths by the hundred, every page under axe, models
+	@$(BIN)/pytest -n 2 -m slow --ignore tests/acceptance $(ARGS)
 
 examples: $(STAMP) ## run the five example applications end to end, by their own checklists
 	@$(BIN)/pytest -n 2 tests/acceptance $(ARGS)

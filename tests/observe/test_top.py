@@ -64,7 +64,9 @@ def stage(fleet: Fleet) -> Stage:
 
 
 def environment(fleet: Fleet, **more: str) -> dict[str, str]:
-    return {**os.environ, "FAIRLANE_DATABASE_URL": fleet.url, "TERM": "vt100", **more}
+    # What runs the tests may have told how large its own terminal is.
+    usual = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    return {**usual, "FAIRLANE_DATABASE_URL": fleet.url, "TERM": "vt100", **more}
 
 
 def run(fleet: Fleet, *words: str) -> str:
@@ -178,7 +180,7 @@ def terminal(fleet: Fleet, *words: str) -> Iterator[Terminal]:
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 120, 0, 0))
     process = subprocess.Popen(
         [sys.executable, "-m", "fairlane", "top", *words],
-        env={name: value for name, value in environment(fleet).items() if name != "COLUMNS"},
+        env=environment(fleet),
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,

@@ -67,6 +67,7 @@ async def a_crowd(core: Core) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.slow
 async def test_no_snapshot_ever_shows_more_running_than_a_limit_allows(
     core: Core, database: str
 ) -> None:

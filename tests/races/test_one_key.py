@@ -44,7 +44,7 @@ async def test_one_key_never_has_two_live_jobs_whoever_sends_and_rolls_back_and_
 
     async with crew(database, SENDERS) as senders, crew(database, 2) as workers:
         working = [asyncio.create_task(keep_working(w, worker, enough)) for w in workers]
-        answers = [answer for answer in await busy(senders, send, 30) if answer]
+        answers = [answer for answer in await busy(senders, send, 60) if answer]
         enough.set()
         finished = sum(await asyncio.gather(*working))
 

@@ -15,6 +15,7 @@ pytestmark = [pytest.mark.race, pytest.mark.timeout(180)]
 SECONDS = float(os.environ.get("FAIRLANE_RACE_SECONDS", "6"))
 
 
+@pytest.mark.slow
 async def test_a_race_breaks_no_promise_and_none_is_said_to_be_broken(
     core: Core, database: str
 ) -> None:

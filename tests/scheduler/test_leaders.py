@@ -117,6 +117,7 @@ class Lives:
             await watch.close()
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(240)
 async def test_two_hundred_deaths_lose_nothing_and_double_nothing(
     stage: Stage, clock: Clock, database: str
@@ -227,6 +228,7 @@ def test_a_schedule_is_fired_by_a_scheduler(prepared: Fleet) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.fault
 def test_killed_leaders_are_followed_and_every_event_makes_one_job(prepared: Fleet) -> None:
     a_trigger(prepared, trigger_type="event", event_name="told")

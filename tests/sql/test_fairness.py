@@ -50,6 +50,7 @@ async def test_weights_1_2_4_give_shares_1_2_4(core: Core, clock: Clock) -> None
         assert pool.shares()[f"w{weight}"] == pytest.approx(weight / 7, rel=0.1)
 
 
+@pytest.mark.slow
 async def test_long_jobs_and_short_jobs_get_the_same_worker_seconds(
     core: Core, clock: Clock
 ) -> None:

@@ -408,6 +408,7 @@ class Machine(RuleBasedStateMachine):
         return things[number % len(things)]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(0 if EXAMPLES else 180)
 def test_the_database_does_what_the_model_does(cluster: Cluster, template: str) -> None:
     with cluster.fresh(template) as url, Stage.on(url) as stage:

@@ -110,6 +110,7 @@ def test_nobody_sees_a_page_before_signing_in(stage: Stage) -> None:
             assert answer.headers["location"].startswith("/login?next=")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", ROLES)
 def test_pages_are_without_fault_and_accessible(visit: Visit, stage: Stage, role: str) -> None:
     """One tab, from page to page; a console error or a breach of the policy fails it. The operator

@@ -1,11 +1,13 @@
 """Sessions, forgery, redirects: what keeps one person's pages from another's hands."""
 
 import time
+from uuid import UUID
 
 import httpx2
 import pytest
 
 from fairlane.web.urls import safe_next
+from support.core import Core
 from web.stage import Stage
 from web.test_pages import client
 
@@ -107,8 +109,15 @@ def test_whoever_signs_in_goes_on_where_they_were(stage: Stage) -> None:
 
 def test_a_fragment_is_the_same_partial_and_unchanged_is_304(stage: Stage) -> None:
     """Also when time has passed: the browser itself keeps going how long ago something was."""
-    with client(stage, "viewer") as http:
-        path = "/t/acme/jobs?state=dead"
+
+    async def ended(core: Core) -> UUID:
+        job = await core.enqueue("globex", "email.send")
+        await core.cancel(job)
+        return job
+
+    made = stage.do(ended)
+    with client(stage, "rival") as http:
+        path = f"/t/globex/jobs?id={made}"
         whole = http.get(path).text
         part = http.get(path, headers={"X-Fragment": "jobs"})
         assert part.text.startswith('<section id="jobs"')
@@ -122,7 +131,7 @@ def test_a_fragment_is_the_same_partial_and_unchanged_is_304(stage: Stage) -> No
         again = http.get(path, headers=headers)
         assert again.status_code == 304
         assert again.content == b""
-        assert http.get("/t/acme/jobs", headers=headers).status_code == 200
+        assert http.get("/t/globex/jobs?state=failed", headers=headers).status_code == 200
         assert http.get(path, headers={"X-Fragment": "../base"}).status_code == 404
 
 

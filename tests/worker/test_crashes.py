@@ -96,7 +96,10 @@ def test_a_job_that_kills_its_worker_is_parked_and_the_others_go_on(
         fleet.until_status(job, "succeeded")
 
     def parked_in_time() -> bool:
-        clock.advance(seconds=8)
+        attempt = fleet.ask("select attempt from fairlane.job where id = %s", poison)
+        # What is claimed runs first: time that races on would take it from a live worker.
+        if attempt is None or sum(str(poison) in line for line in fleet.runs()) >= attempt:
+            clock.advance(seconds=8)
         return fleet.status(poison) == "dead_letter"
 
     until(parked_in_time, "it is parked")
