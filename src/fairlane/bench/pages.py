@@ -1,4 +1,4 @@
-"""The web pages: as quick with a million jobs as with a thousand, live for a hundred readers."""
+"""The web pages: as quick with a million jobs as with a thousand."""
 
 import asyncio
 import os
@@ -20,11 +20,7 @@ from fairlane.bench.scratch import Scratch
 from fairlane.bench.world import KIND, World
 
 BAR = Bar(2.0, at_most=True)
-LATE = Bar(1.0, at_most=True)
-WITHIN_MS = 300  # from a change in the database to the word that a page is no longer true
 ROUNDS = 30
-READERS = 100
-CHANGES = 9
 SMALL = {"tenants": 10, "jobs": 500, "history": 500}
 BIG = {"tenants": 10, "jobs": 100_000, "history": 900_000}
 PAGES = (
@@ -48,7 +44,6 @@ async def measure(scratch: Scratch, quick: bool) -> list[Line]:
         async with reader(small) as few, reader(big) as many:
             say(f"pages: {len(PAGES)} pages, {ROUNDS} times on either side, in turns")
             lines = [await _page(few, many, path, sum(size.values()) - 10) for path in PAGES]
-            lines.append(await _live(many, big))
     return lines
 
 
@@ -63,40 +58,6 @@ async def _page(few: "Reader", many: "Reader", path: str, jobs: int) -> Line:
     figure, against = median(ours) * 1e3, median(theirs) * 1e3
     line = Line("pages", f"{path}, {jobs:,} jobs", "ms", figure, against, "with 1,000")
     return replace(line, ratio=figure / against, bar=BAR)
-
-
-async def _live(reader: "Reader", world: World) -> Line:
-    """The last of a hundred readers hears of a change."""
-    heard = [asyncio.Event() for _ in range(READERS)]
-    readers = [asyncio.create_task(reader.follow("jobs:t0", each)) for each in heard]
-    took = list[float]()
-    try:
-        for turn in range(CHANGES + 1):
-            if turn:  # the first word is only that they listen
-                start = time.perf_counter()
-                await world.enqueue(["t0"])
-            async with asyncio.timeout(30):
-                await asyncio.gather(*(each.wait() for each in heard))
-            if turn:
-                took.append((time.perf_counter() - start) * 1e3)
-            await asyncio.sleep(0.5)
-            for each in heard:
-                each.clear()
-    finally:
-        for task in readers:
-            task.cancel()
-        await asyncio.gather(*readers, return_exceptions=True)
-    figure = median(took)
-    return Line(
-        "pages",
-        f"change to word at the last of {READERS} open pages",
-        "ms",
-        figure,
-        WITHIN_MS,
-        "promised",
-        figure / WITHIN_MS,
-        LATE,
-    )
 
 
 class Reader:
@@ -116,13 +77,6 @@ class Reader:
             await answer.read()
             answer.raise_for_status()
         return time.perf_counter() - start
-
-    async def follow(self, topic: str, heard: asyncio.Event) -> None:
-        async with self._http.get(f"{self._address}/events?topics={topic}") as answer:
-            answer.raise_for_status()
-            async for line in answer.content:
-                if line.startswith(b"event: dirty"):
-                    heard.set()
 
 
 @asynccontextmanager
