@@ -21,7 +21,6 @@ OF_NO_TENANT = {
     "setting",
     "migration",
     "repeatable",
-    "sample",
     "slice",
 }
 # Nobody but the owner.

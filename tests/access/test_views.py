@@ -94,3 +94,13 @@ async def test_a_guarded_view_shows_its_readers_rows(
     async with straight.acting(estate.principal("acme")) as connection:
         for view in ("jobs", "dead_letters", "attempts", "tenants", "tokens"):
             assert await connection.fetch(f"select * from fairlane.{view}"), view
+
+
+async def test_how_queues_stand_over_all_tenants_is_for_operators(
+    server: Database, estate: Estate, core: Core
+) -> None:
+    await core.fetch("select fairlane.take_sample()")
+    async with server.acting(OPERATOR) as connection:
+        assert await connection.fetch("select queue from fairlane.sample")
+    async with server.acting(estate.principal("acme")) as connection:
+        assert await connection.fetch("select queue from fairlane.sample") == []

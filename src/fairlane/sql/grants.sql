@@ -52,9 +52,9 @@ as $$
                'lane', 'share', 'gate', 'arrival', 'audit', 'tenant', 'trigger', 'event', 'emission',
                'delivery', 'firing', 'operation', 'saved_view', 'tally', 'rollup', 'tenant_sample',
                -- an operator's
-               'alert', 'alert_rule', 'alert_channel', 'silence', 'notification', 'promise',
+               'alert', 'alert_rule', 'alert_channel', 'silence', 'notification', 'promise', 'sample',
                -- of the installation, and no tenant's secret
-               'plan', 'queue', 'definition', 'setting', 'migration', 'repeatable', 'sample', 'slice']
+               'plan', 'queue', 'definition', 'setting', 'migration', 'repeatable', 'slice']
 $$;
 
 create or replace function fairlane.readable_views()
