@@ -5,28 +5,27 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from fairlane.api.listing import WINDOW
 from fairlane.core.calls import Call
 from fairlane.core.connect import Connection, Record, send
 
 MINUTES = 60
+NEWEST = 4_000  # jobs that an hour's curves are drawn from; a page says so where there were more
 
 __all__ = ["FAILURES", "LONGEST", "NEXT_FIRES", "Activity", "Record", "activity_of"]
 
 ACTIVITY = """
-with ended as (
-  select status, finished_at,
+with past as materialized (
+  select status, created_at, finished_at,
          extract(epoch from started_at - greatest(queued_at, scheduled_for))::float8 as waited
-    from (select * from fairlane.history {where} order by id desc limit {window}) h
-   where finished_at > fairlane.clock() - interval '60 minutes'
+    from fairlane.history {where} order by id desc limit {window}
+), ended as (
+  select * from past where finished_at > fairlane.clock() - interval '60 minutes'
 ), made as (
   select created_at
     from (select created_at from fairlane.job {where} order by id desc limit {window}) j
    where created_at > fairlane.clock() - interval '60 minutes'
    union all
-  select created_at
-    from (select created_at from fairlane.history {where} order by id desc limit {window}) h
-   where created_at > fairlane.clock() - interval '60 minutes'
+  select created_at from past where created_at > fairlane.clock() - interval '60 minutes'
 ), died as (
   select died_at from fairlane.dead_letter
    {where} {also} died_at > fairlane.clock() - interval '60 minutes'
@@ -38,7 +37,10 @@ select 59 - least(floor(extract(epoch from fairlane.clock() - at) / 60), 59)::in
        count(*) filter (where what = 'died')   as died,
        count(*) filter (where what = 'made')   as made,
        percentile_cont(0.5)  within group (order by waited) as p50,
-       percentile_cont(0.95) within group (order by waited) as p95
+       percentile_cont(0.95) within group (order by waited) as p95,
+       (select count(*) from ended) = {window} as is_cut,
+       extract(epoch from fairlane.clock() - (select min(finished_at) from ended))::float8
+         as reaches
   from (select finished_at as at, waited,
                case when status in ('failed') then 'failed' else 'good' end as what
           from ended
@@ -88,6 +90,8 @@ class Activity:
     died: list[float]
     p50: list[float]
     p95: list[float]
+    is_cut: bool  # more ended in that hour than were looked at
+    reaches: float  # seconds back to the first that was
 
     @property
     def finished(self) -> list[float]:
@@ -95,7 +99,9 @@ class Activity:
 
     @property
     def per_second(self) -> float:
-        """Over the five minutes before this one."""
+        """Over the five minutes before this one, or as far back as was looked."""
+        if self.is_cut and self.reaches < 300:
+            return NEWEST / max(self.reaches, 0.001)
         return sum(self.finished[-6:-1]) / 300
 
     @property
@@ -116,7 +122,7 @@ async def activity_of(
     where, also, args = (
         ("", "where", ()) if tenant_id is None else ("where tenant_id = $1", "and", (tenant_id,))
     )
-    sql = ACTIVITY.format(where=where, also=also, window=WINDOW)
+    sql = ACTIVITY.format(where=where, also=also, window=NEWEST)
     rows = {row["minute"]: row for row in await send(connection, Call(sql, args))}
 
     def series(name: str) -> list[float]:
@@ -127,4 +133,7 @@ async def activity_of(
         (start - timedelta(minutes=MINUTES - 1 - at)).strftime("%H:%M") for at in range(MINUTES)
     ]
     names = ("made", "good", "failed", "died", "p50", "p95")
-    return Activity(ticks, *(series(name) for name in names))
+    is_cut = any(row["is_cut"] for row in rows.values())
+    reaches = max((row["reaches"] or 0.0 for row in rows.values()), default=0.0)
+    curves = {name: series(name) for name in names}
+    return Activity(ticks=ticks, **curves, is_cut=is_cut, reaches=reaches)
