@@ -46,7 +46,6 @@ async def test_a_broken_build_is_noticed(
             await build.check(bad)
     except AssertionError:
         caught = True
-
     finally:
         summary.tell(
             f"broken: {build.name}",

@@ -64,7 +64,7 @@ async def until_the_bell_rings(claimer: Any) -> None:
 BUILDS = [
     Build(
         "finish does not ask for the attempt",
-        interleaved("snooze", "claim two", "finish", switches=0),
+        interleaved("snooze", "claim two", "finish", points=False, switches=0),
         (Break("retire", "and j.attempt = a.attempt"),),
     ),
     Build(
@@ -183,7 +183,7 @@ BUILDS = [
     ),
     Build(
         "a sweep forgets transactions that were open",
-        interleaved("enqueue", "emit", "sweep"),
+        interleaved("enqueue", "emit", "sweep", points=False),
         (Break("sweep", "array(select pg_snapshot_xip(seen)) || seen_by", "'{}'::xid8[]"),),
     ),
     Build(

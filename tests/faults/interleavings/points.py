@@ -29,6 +29,18 @@ create sequence if not exists fairlane_test.turn_1 as int;
 create sequence if not exists fairlane_test.turn_2 as int;
 create sequence if not exists fairlane_test.turn_3 as int;
 """
+# A statement that inserts many rows can be stopped between two of them, where that is asked for.
+ROW_BY_ROW = "row by row"
+ROWS = f"""
+create or replace function fairlane_test.step_row() returns trigger language plpgsql as $$
+begin
+  perform fairlane_test.step();
+  return new;
+end
+$$;
+create or replace trigger step before insert on fairlane.job for each row
+  when (new.correlation_id = '{ROW_BY_ROW}') execute function fairlane_test.step_row();
+"""
 CALL = "perform fairlane_test.step();\n  "
 
 
@@ -82,6 +94,7 @@ HASTE = {
 async def put_in(core: Core) -> None:
     """Put the points into the functions of a scratch database."""
     await core.conn.execute(STEP)
+    await core.conn.execute(ROWS)
     texts: dict[str, str] = {}
     for function in {point.function for point in POINTS} | set(HASTE):
         texts[function] = await core.one(

@@ -23,6 +23,13 @@ select from fairlane.share s join fairlane.tenant t on t.id = s.tenant_id
 CHECKS = 4  # of each schedule: the books, the moves of jobs, no deadlock, as if one after the other
 
 
+# Pairs that come out as no serial order would have it, and why that is right all the same. They are
+# judged by the books, the moves and the gates.
+LOOSE = {
+    frozenset({claim, "stop worker"}): "what was claimed meanwhile is rescued"
+    for claim in ("claim two",)
+}
+
 Turn = tuple[str, str | None]  # a verb, and the tenant that somebody holds meanwhile
 Serial = dict[tuple[Turn, ...], tuple[list[Any], Any]]
 
@@ -51,13 +58,20 @@ class Stage:
         self.serial: Serial = {} if serial is None else serial
 
     async def every(
-        self, names: Sequence[str], *, switches: int | None = None, points: bool = True
+        self,
+        names: Sequence[str],
+        *,
+        switches: int | None = None,
+        points: bool = True,
+        enough: int = 1000,
     ) -> list[str]:
-        """What is wrong with the schedules of these verbs; each names its schedule."""
+        """What is wrong with the schedules of these verbs, a sentence each, until it is enough."""
         await self.player.stop_at_points(points)
         wrong: list[str] = []
         async for played in orders.every(lambda choose: self._run(names, choose), switches):
             wrong += await self._judge(names, played)
+            if len(wrong) >= enough:
+                break
         return wrong
 
     async def some(self, names: Sequence[str], seed: str, count: int) -> list[str]:
@@ -82,7 +96,7 @@ class Stage:
             for name, answer in zip(names, played.answers, strict=True)
         )
         outcome = await self.world.outcome()
-        if not wrong:
+        if not wrong and not any(pair <= set(names) for pair in LOOSE):
             allowed = []
             async for each in self._allowed(names, answers):
                 if each == (answers, outcome):

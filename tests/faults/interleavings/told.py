@@ -94,7 +94,7 @@ QUESTIONS = {
       select format('%s: %s of %s', g.scope, g.running, g.capacity)
         from fairlane.gate g
         left join world.gate w on w.id = g.id
-       where g.running > g.capacity
+       where g.running > greatest(g.capacity, w.capacity)    -- a limit may have been lowered
          and g.running > coalesce(w.running, 0)
     """,
 }

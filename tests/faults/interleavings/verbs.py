@@ -7,9 +7,11 @@ from uuid import UUID
 
 from fairlane.core import calls
 from fairlane.errors import FairlaneError
+from fairlane.ids import uuid7
 from fairlane.scheduler.dispatcher import Dispatcher
 from fairlane.scheduler.firer import Firer
 from faults.interleavings.playing import Verb
+from faults.interleavings.points import ROW_BY_ROW
 from faults.interleavings.world import World
 from support.core import Core, Lease
 
@@ -37,6 +39,20 @@ async def enqueue_many(world: World, core: Core) -> Any:
             {"tenant": world.tenant, "definition": world.kind, "dedupe_key": "fresh"},
         ]
     )
+
+
+def row_by_row(*items: dict[str, Any]) -> Verb:
+    """A batch that can be stopped before each of its rows."""
+
+    async def call(world: World, core: Core) -> Any:
+        each = {"tenant": world.tenant, "definition": world.kind, "correlation_id": ROW_BY_ROW}
+        return await core.enqueue_many([each | item for item in items])
+
+    return Verb(call)
+
+
+KEYS = [{"dedupe_key": key} for key in ("one", "two")]
+IDS = [{"id": uuid7()} for _ in range(2)]
 
 
 async def fail_many(world: World, core: Core) -> Any:
@@ -82,6 +98,10 @@ VERBS: dict[str, Verb] = {
         lambda w, c: c.ask(w.tenant, w.kind, dedupe_key="fresh"), commits=False
     ),
     "enqueue many": Verb(enqueue_many),
+    "enqueue keys": row_by_row(*KEYS),
+    "enqueue keys from behind": row_by_row(*reversed(KEYS)),
+    "enqueue ids": row_by_row(*IDS),
+    "enqueue ids from behind": row_by_row(*reversed(IDS)),
     "claim": Verb(lambda w, c: c.claim(w.workers["other"], 1), nothing=[], passes_by=True),
     "claim two": Verb(lambda w, c: c.claim(w.workers["alive"], 2), nothing=[], passes_by=True),
     "claim, undone": Verb(
