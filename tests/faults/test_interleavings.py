@@ -86,6 +86,13 @@ async def test_batches_that_name_the_same_in_another_order_do_not_cross(
     assert not wrong, the_first(wrong)
 
 
+async def test_who_comes_to_prune_second_stands_back(stage: Stage) -> None:
+    """It waited for rows that the first was deleting, and failed when it had waited long enough: a
+    scheduler and a leader that tidied up at the same moment told of an error that was none."""
+    wrong = await stage.every(("prune", "prune"), points=False)
+    assert not wrong, the_first(wrong)
+
+
 @pytest.mark.faults
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("first", VERBS)

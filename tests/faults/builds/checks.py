@@ -11,7 +11,7 @@ from fairlane.core.calls import Call
 from fairlane.executors.command.hearing import STREAMS
 from fairlane.redact.known import KNOWN
 from fairlane.redact.redactor import Redactor
-from faults.broken.build import Check, Scene
+from faults.builds.build import Check, Scene
 from support.core import Core
 from support.proxy import Cut, proxy_before
 from support.runs import Run, calling

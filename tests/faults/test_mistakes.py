@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from faults import summary
-from faults.broken.build import Build, Scene
-from faults.broken.builds import BUILDS
+from faults.builds.build import Build, Scene
+from faults.builds.mistakes import BUILDS
 from faults.interleavings.stage import Stage, staged
 from support.cluster import Cluster
 

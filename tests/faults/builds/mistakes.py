@@ -15,9 +15,9 @@ from fairlane.executors.command.tail import last_of
 from fairlane.ids import uuid7
 from fairlane.redact import speaking
 from fairlane.scheduler import firer
-from faults.broken import checks
-from faults.broken.build import Build, Statement
-from faults.broken.checks import interleaved
+from faults.builds import checks
+from faults.builds.build import Build, Statement
+from faults.builds.checks import interleaved
 from support.broken import Break
 
 # A limit that is counted: what runs is counted, and nobody is kept from counting the same.

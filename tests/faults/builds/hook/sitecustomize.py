@@ -2,7 +2,7 @@
 
 import os
 
-from faults.broken.builds import BUILDS
+from faults.builds.mistakes import BUILDS
 
 _build = next(each for each in BUILDS if each.name == os.environ["FAIRLANE_TEST_BROKEN"])
 _patched = _build.patched()
