@@ -101,7 +101,10 @@ class Activity:
     p95: list[float]
     is_cut: bool  # more ended in that hour than were looked at
     reaches: float  # seconds back to the first that was
-    newest: int = NEWEST
+
+    @property
+    def newest(self) -> int:
+        return NEWEST
 
     @property
     def finished(self) -> list[float]:
@@ -111,7 +114,7 @@ class Activity:
     def per_second(self) -> float:
         """Over the five minutes before this one, or as far back as was looked."""
         if self.is_cut and self.reaches < 300:
-            return self.newest / max(self.reaches, 0.001)
+            return NEWEST / max(self.reaches, 0.001)
         return sum(self.finished[-6:-1]) / 300
 
     @property
