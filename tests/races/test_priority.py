@@ -1,4 +1,4 @@
-"""Jobs are moved while workers claim them: each runs once, in the place it has, and none is lost."""
+"""Jobs are moved in their lane while workers claim them: each runs once, and none is lost."""
 
 import asyncio
 import random

@@ -153,7 +153,7 @@ async def replay_letter(
 
 
 async def settle_letter(here: Service, who: Principal, job_id: UUID, call: Call) -> dict[str, Any]:
-    """`call` changes it: calls.resolve, ignore, reopen_dead_letter, note_ and assign_dead_letter."""
+    """`call` is what is done to it: resolve, ignore, reopen, note or assign."""
     async with here.database.acting(who) as connection:
         await send(connection, call)
         return await the_letter(connection, who, job_id)

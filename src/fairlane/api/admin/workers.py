@@ -46,13 +46,13 @@ async def forget_worker(here: Service, who: Principal, worker_id: UUID) -> dict[
 
 @router.post("/{worker_id}/drain", response_model=WorkerOut, summary="Ask a worker to end")
 async def drain(worker_id: UUID, who: MayOperate, here: Here) -> Response:
-    """It claims no more, finishes what it runs, and its process ends as with SIGTERM. It hears of it
+    """It claims no more, finishes what it runs, and its process ends as with SIGTERM. It hears so
     by its next heartbeat, and is `draining` from now on. 409: it is lost, or has stopped."""
     return answer(await drain_worker(here, who, worker_id))
 
 
 @router.delete("/{worker_id}", response_model=WorkerOut, summary="Forget a worker that is gone")
 async def forget(worker_id: UUID, who: MayOperate, here: Here) -> Response:
-    """One that is lost or has stopped leaves the lists. 409: it lives, or its jobs are not taken back
-    yet."""
+    """One that is lost or has stopped leaves the lists. 409: it lives, or its jobs are not taken
+    back yet."""
     return answer(await forget_worker(here, who, worker_id))
