@@ -25,8 +25,8 @@ def anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @contextmanager
 def own_logging() -> Iterator[None]:
-    """A process of its own takes the root logger for itself, as it may. Here it would leave a stream
-    behind that is closed with the test, and what other tests log later would go there."""
+    """A process of its own takes the root logger for itself, as it may. Here it would leave a
+    stream behind that is closed with the test, and what other tests log later would go there."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     try:
