@@ -23,7 +23,7 @@ from fairlane.metrics.catalogue import WORKER
 from fairlane.metrics.port import nothing, served
 from fairlane.metrics.working import Working
 from fairlane.observe import exporting
-from fairlane.worker.supervisor import PARENT, supervise
+from fairlane.worker.supervisor import DRAINED, PARENT, supervise
 from fairlane.worker.worker import Worker
 
 log = logging.getLogger("fairlane.worker")
@@ -95,7 +95,7 @@ async def _work(app: Fairlane, url: str, queues: dict[str, int], settings: Setti
         exporting.flush()
         logging.shutdown()
         os._exit(0)
-    return 0
+    return DRAINED if worker.drained and PARENT in os.environ else 0
 
 
 async def _slots(url: str, queues: dict[str, int]) -> dict[str, int]:
