@@ -69,7 +69,7 @@ def the_first(wrong: list[str]) -> str:
 
 @pytest.mark.parametrize("first", VERBS)
 async def test_two_verbs_at_once_are_as_one_after_the_other(first: str, stage: Stage) -> None:
-    """Two schedules of every third pair, chosen by a die; its seed stands above."""
+    """Two schedules of some of the pairs, chosen by a die; its seed stands above."""
     wrong = [
         each for pair in SAMPLE if pair[0] == first for each in await stage.some(pair, SEED, 2)
     ]

@@ -76,7 +76,7 @@ POINTS = [
     Point("rescue", "update fairlane.worker"),
     Point("stop_worker", "if v_jobs is not null"),
     Point("stop_worker", "update fairlane.worker"),
-    Point("heartbeat", "return query"),
+    Point("beat", "return query"),
     # What an operator changes.
     Point("set_tenant_paused", "lock table"),
     Point("set_tenant_paused", "update fairlane.share"),

@@ -16,6 +16,8 @@ LEGAL = {
         "pending",
     ],
     "pending": ["retried", "resolved", "ignored"],
+    "resolved": ["pending"],
+    "ignored": ["pending"],
     "retried": ["queued"],
 }
 

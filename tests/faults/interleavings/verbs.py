@@ -127,6 +127,8 @@ VERBS: dict[str, Verb] = {
     "cancel due": Verb(lambda w, c: c.cancel(w.jobs["due"])),
     "cancel unswept": Verb(lambda w, c: c.cancel(w.jobs["unswept"])),
     "cancel keyed": Verb(lambda w, c: c.cancel(w.jobs["keyed"])),
+    "move queued": Verb(lambda w, c: c.set_priority(w.jobs["queued"], 1)),
+    "move unswept": Verb(lambda w, c: c.set_priority(w.jobs["unswept"])),
     "replay": Verb(lambda w, c: c.replay(w.jobs["parked"])),
     "resolve": Verb(lambda w, c: c.resolve(w.jobs["parked"])),
     "retry": Verb(lambda w, c: c.retry(w.jobs["ended"])),
