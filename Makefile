@@ -56,7 +56,9 @@ bench-peers: .venv-peers/.installed ## Fairlane beside its peers, in one run
 	@set -e; $(find_uv); test -n "$$uv" || { echo "make bench-peers needs uv"; exit 1; }; \
 	$$uv venv --quiet --allow-existing .venv-peers; \
 	$$uv pip install --quiet --python .venv-peers/bin/python -e '.[all]' \
-	  pgqueuer awa-pg chancy procrastinate 'psycopg[binary,pool]'
+	  pgqueuer awa-pg chancy procrastinate dbos 'saq[postgres,hiredis]' \
+	  'celery[redis]' 'dramatiq[redis]' rq 'arq>=0.28' taskiq taskiq-redis hiredis \
+	  'psycopg[binary,pool]' py-spy
 	@touch .venv-peers/.installed
 
 screenshots: $(STAMP) ## each web page in both themes, to build/screenshots

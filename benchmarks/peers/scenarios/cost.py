@@ -1,0 +1,40 @@
+"""What a job costs: processor time of worker and server, write-ahead log, statements."""
+
+import sys
+
+import asyncpg
+from benchmarks.peers import redis_server
+from benchmarks.peers.side import Order
+from benchmarks.peers.stage import Stage
+from benchmarks.peers.usage import Usage, count_statements, statements
+
+
+async def measure(stage: Stage) -> dict[str, float]:
+    jobs = max(stage.terms.jobs // 2, 200)
+    await stage.side.install(stage.place)
+    counting = await count_statements(stage.place.url) if stage.side.unfinished else None
+    await stage.side.open(stage.place)
+    await stage.fill([Order()] * jobs)
+    server = await asyncpg.connect(stage.place.url)
+    async with stage.crew() as crew:
+        if counting:
+            await counting.execute("select pg_stat_statements_reset()")
+        redis = redis_server.cpu(stage.place.redis) if not stage.side.unfinished else 0
+        usage, cpu = await Usage.of(server), crew.cpu
+        crew.begin()
+        await stage.all_done(crew, jobs)
+        cpu, after = crew.cpu - cpu, await Usage.of(server)
+        top = await statements(counting) if counting else []
+    figures = {"worker µs/job": cpu / jobs * 1e6}
+    if not stage.side.unfinished:
+        return figures | {
+            "server µs/job": (redis_server.cpu(stage.place.redis) - redis) / jobs * 1e6
+        }
+    figures["server µs/job"] = (after.cpu - usage.cpu) / jobs * 1e6
+    figures["WAL B/job"] = (after.wal - usage.wal) / jobs
+    if top:
+        figures["statements/job"] = sum(calls for _, calls, _ in top) / jobs
+        for query, calls, ms in top[:6]:
+            said = " ".join(query.split())[:90]
+            print(f"{stage.system}: {ms:8.0f} ms {calls:7} x {said}", file=sys.stderr)
+    return figures
