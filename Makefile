@@ -51,14 +51,13 @@ bench-memory: $(STAMP) ## a million jobs through one worker; ARGS=--quick for a 
 bench-peers: .venv-peers/.installed ## Fairlane beside its peers, in one run
 	@.venv-peers/bin/python -m benchmarks.peers $(ARGS)
 
-# Apart from .venv: peers are measured, never needed.
-.venv-peers/.installed: pyproject.toml Makefile
+# Apart from .venv: peers are measured, never needed. arq asks for a redis client of two years ago,
+# with which the others would be old too; it runs with the present one.
+.venv-peers/.installed: pyproject.toml benchmarks/peers/requirements.txt
 	@set -e; $(find_uv); test -n "$$uv" || { echo "make bench-peers needs uv"; exit 1; }; \
 	$$uv venv --quiet --allow-existing .venv-peers; \
 	$$uv pip install --quiet --python .venv-peers/bin/python -e '.[all]' \
-	  pgqueuer awa-pg chancy procrastinate dbos 'saq[postgres,hiredis]' \
-	  'celery[redis]' 'dramatiq[redis]' rq 'arq>=0.28' taskiq taskiq-redis hiredis \
-	  'psycopg[binary,pool]' py-spy
+	  -r benchmarks/peers/requirements.txt --override benchmarks/peers/overrides.txt
 	@touch .venv-peers/.installed
 
 screenshots: $(STAMP) ## each web page in both themes, to build/screenshots
