@@ -2,9 +2,9 @@
 
     make bench-peers ARGS="--scenarios drain,start --systems fairlane,pgqueuer --rounds 5"
 
-Each scenario of each system is a process of its own with a database of its own, and the systems take
-turns. What is compared is the ratio within a round: figures in jobs a second differ from minute to
-minute on a shared machine. Results go to build/benchmarks as lines of JSON.
+Each scenario of each system is a process of its own with a database of its own, and the systems
+take turns. What is compared is the ratio within a round: figures in jobs a second differ from
+minute to minute on a shared machine. Results go to build/benchmarks as lines of JSON.
 """
 
 import argparse
@@ -56,8 +56,9 @@ def main() -> int:
         with results.open("w") as file:
             run(options, Servers(url, redis), file)
     _say(f"results: {os.path.relpath(results)}")
-    print(as_text(found := read([results])))
-    return 1 if any("failed" in line for line in found.lines) else 0
+    found = read([results])
+    print(as_text(found))
+    return 1 if found.failures else 0
 
 
 def run(options: argparse.Namespace, servers: Servers, file: Any) -> None:

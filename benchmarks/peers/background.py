@@ -1,6 +1,6 @@
 """Another process that enqueues at a steady rate, until it is told to end.
 
-    python -m benchmarks.peers.background SYSTEM RATE PLACE
+python -m benchmarks.peers.background SYSTEM RATE PLACE
 """
 
 import asyncio

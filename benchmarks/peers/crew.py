@@ -21,9 +21,7 @@ class Crew:
         self._folder = folder
 
     @classmethod
-    async def start(
-        cls, system: str, count: int, slots: int, folder: Path, place: Place
-    ) -> "Crew":
+    async def start(cls, system: str, count: int, slots: int, folder: Path, place: Place) -> "Crew":
         """All ready, none at work yet."""
         processes = []
         for nth in range(count):

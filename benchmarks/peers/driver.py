@@ -1,6 +1,6 @@
 """One scenario with one system: prints what it measured as one line of JSON.
 
-    python -m benchmarks.peers.driver SYSTEM SCENARIO PLACE TERMS
+python -m benchmarks.peers.driver SYSTEM SCENARIO PLACE TERMS
 """
 
 import importlib

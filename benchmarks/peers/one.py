@@ -15,6 +15,7 @@ from benchmarks.peers.side import Place
 from benchmarks.peers.stage import Terms
 
 Figures = dict[str, float]
+PROGRESS = ("- ", "load: ", "memory: ", "limits: ")  # ours, and what fairlane.bench says
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,8 @@ async def _drive(
     )
     try:
         async with asyncio.timeout(limit):
-            told, complaints = await driver.communicate()
+            told, complaints = await asyncio.gather(_all(driver.stdout), _echoed(driver.stderr))
+            await driver.wait()
     except TimeoutError:
         return Failed(f"was not done within {limit:g} s")
     finally:
@@ -66,7 +68,23 @@ async def _drive(
             os.killpg(driver.pid, signal.SIGKILL)
             await driver.wait()
     if driver.returncode:
-        last = (complaints.decode(errors="replace").strip().splitlines() or ["no word"])[-1]
-        return Failed(f"ended with status {driver.returncode}: {last}")
+        return Failed(f"ended with status {driver.returncode}: {complaints or 'no word'}")
     figures: Figures = json.loads(told.splitlines()[-1])  # some log to stdout
     return figures
+
+
+async def _all(stream: asyncio.StreamReader | None) -> bytes:
+    assert stream
+    return await stream.read()
+
+
+async def _echoed(stream: asyncio.StreamReader | None) -> str:
+    """The last line; what is told of the progress is passed on at once."""
+    assert stream
+    last = ""
+    async for line in stream:
+        text = line.decode(errors="replace").rstrip()
+        if text.startswith(PROGRESS):
+            print(f"           {text}", file=sys.stderr, flush=True)
+        last = text or last
+    return last

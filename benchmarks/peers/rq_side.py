@@ -1,4 +1,4 @@
-"""RQ with its SimpleWorker, six times as fast as the one that forks for each job by its own notes."""
+"""RQ with its SimpleWorker: by its own notes six times as fast as the one that forks."""
 
 import logging
 from collections.abc import Sequence

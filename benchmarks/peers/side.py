@@ -39,7 +39,7 @@ class Side(Protocol):
     slots: int  # how many jobs it takes on at once in one process, for throughput
     bulk: bool  # whether it can enqueue many in one call
     blocking: bool  # whether its calls block: then it has a plain thread to itself, no event loop
-    one_at_a_time: bool  # whether a process runs one job at a time, so that ten slots are ten of them
+    one_at_a_time: bool  # whether a process runs one job at a time, so that ten slots are ten
 
     async def install(self, place: Place) -> None:
         """The schema and whatever else there must be once."""

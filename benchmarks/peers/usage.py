@@ -45,9 +45,7 @@ async def count_statements(url: str) -> asyncpg.Connection | None:
     try:
         connection = await asyncpg.connect(urlunsplit(owner))
         await connection.execute("create extension if not exists pg_stat_statements")
-        await connection.execute(
-            f"alter database \"{name}\" set pg_stat_statements.track = 'top'"
-        )
+        await connection.execute(f"alter database \"{name}\" set pg_stat_statements.track = 'top'")
     except (asyncpg.PostgresError, OSError):
         return None
     return connection

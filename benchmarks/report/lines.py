@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -10,11 +11,11 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Results:
-    """Of each scenario the lines of one run, the last that has it: only figures of one run are
-    compared."""
+    """Lines of results, of each scenario those of one run: only figures of one run are compared."""
 
     environments: list[dict[str, Any]]
     lines: list[dict[str, Any]]
+    runs: "list[Results]" = field(default_factory=list)  # what this was put together from
 
     def rounds(self, scenario: str, system: str, measure: str) -> dict[int, float]:
         """The figure of each round in which it was measured."""
@@ -68,11 +69,23 @@ class Results:
 
 
 def read(paths: Sequence[Path]) -> Results:
-    environments, runs = [], {}
-    for path in paths:
-        lines = [json.loads(line) for line in path.read_text().splitlines()]
-        environments += [line["environment"] for line in lines if "environment" in line]
-        measured = [line for line in lines if "scenario" in line]
-        for scenario in dict.fromkeys(line["scenario"] for line in measured):
-            runs[scenario] = [line for line in measured if line["scenario"] == scenario]
-    return Results(environments, [line for lines in runs.values() for line in lines])
+    """The runs of these files, and of each scenario the run with most systems in it."""
+    runs = [_run(path) for path in paths]
+    lines = []
+    for scenario in dict.fromkeys(name for run in runs for name in run.scenarios):
+        # Of those with as many systems, the last.
+        best = max(reversed(runs), key=partial(_systems_in, scenario))
+        lines += [line for line in best.lines if line["scenario"] == scenario]
+    return Results([one for run in runs for one in run.environments], lines, runs)
+
+
+def _systems_in(scenario: str, run: Results) -> int:
+    return len(run.systems(scenario))
+
+
+def _run(path: Path) -> Results:
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    return Results(
+        [line["environment"] for line in lines if "environment" in line],
+        [line for line in lines if "scenario" in line],
+    )

@@ -36,5 +36,5 @@ async def measure(stage: Stage) -> dict[str, float]:
         figures["statements/job"] = sum(calls for _, calls, _ in top) / jobs
         for query, calls, ms in top[:6]:
             said = " ".join(query.split())[:90]
-            print(f"{stage.system}: {ms:8.0f} ms {calls:7} x {said}", file=sys.stderr)
+            print(f"- {ms:8.0f} ms {calls:7} x {said}", file=sys.stderr, flush=True)
     return figures

@@ -56,5 +56,5 @@ async def _windows(stage: Stage, crew: Crew, what: str, window: float, count: in
     rates = []
     for _ in range(count):
         rates.append(await rate(stage, crew, window))
-        print(f"{stage.system}: {what}: {rates[-1]:,.0f} jobs/s", file=sys.stderr, flush=True)
+        print(f"- {what}: {rates[-1]:,.0f} jobs/s", file=sys.stderr, flush=True)
     return rates

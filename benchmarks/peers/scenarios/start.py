@@ -3,6 +3,7 @@
 import asyncio
 import random
 import time
+from functools import partial
 from statistics import median, quantiles
 
 from benchmarks.peers.crew import Crew
@@ -36,9 +37,13 @@ async def probe(stage: Stage, crew: Crew, count: int) -> list[float]:
         # Idle: done with the job before, and asleep. Who is asked sooner is still at work, and
         # procrastinate then forgets the notification and sleeps until it polls.
         await asyncio.sleep(random.uniform(0.02, 0.04))
-        before = len(stage.tally.marks(PROBE))
+        wanted = len(stage.tally.marks(PROBE)) + 1
         # From the call: the job may well start before its producer hears that it is committed.
         asked = time.monotonic()
         await stage.enqueue(Order({**PAYLOAD, "who": PROBE, "asked": asked}))
-        await stage.until(crew, lambda: len(stage.tally.marks(PROBE)) > before)
+        await stage.until(crew, partial(_marked, stage, wanted))
     return [mark.started - mark.asked for mark in stage.tally.marks(PROBE)]
+
+
+def _marked(stage: Stage, wanted: int) -> bool:
+    return len(stage.tally.marks(PROBE)) == wanted

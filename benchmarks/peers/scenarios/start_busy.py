@@ -17,12 +17,15 @@ async def measure(stage: Stage) -> dict[str, float]:
         crew.begin()
         await probe(stage, crew, WARM_UP)
         rate = (await sustained(stage, crew, LOOK))[0]
-        # What is left of that is worked off before anything is measured.
-        enqueued = stage.tally.count
-        while enqueued < (enqueued := stage.tally.count) or not enqueued:
-            await asyncio.sleep(0.5)
-        before = WARM_UP
+        await _worked_off(stage)
         async with background(stage, rate / 2):
             await asyncio.sleep(1)
-            waits = (await probe(stage, crew, stage.terms.starts))[before:]
+            waits = (await probe(stage, crew, stage.terms.starts))[WARM_UP:]
     return {"half load /s": rate / 2, **told(waits, "start at half load")}
+
+
+async def _worked_off(stage: Stage) -> None:
+    """What is left of the look must not stand before what is measured."""
+    last = -1
+    while last < (last := stage.tally.count):  # noqa: ASYNC110 - the workers are other processes
+        await asyncio.sleep(0.5)

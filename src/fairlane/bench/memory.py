@@ -58,8 +58,7 @@ async def measure(scratch: Scratch, quick: bool) -> list[Line]:
             against_what="in the first",
             ratio=last / first,
             bar=BAR,
-            note=f"{jobs / seconds:,.0f} jobs/s, "
-            f"enqueued in batches of {BATCH:,} all the while",
+            note=f"{jobs / seconds:,.0f} jobs/s, enqueued in batches of {BATCH:,} all the while",
         ),
         Line(
             benchmark="memory",
