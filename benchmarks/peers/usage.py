@@ -46,6 +46,7 @@ async def count_statements(url: str) -> asyncpg.Connection | None:
         connection = await asyncpg.connect(urlunsplit(owner))
         await connection.execute("create extension if not exists pg_stat_statements")
         await connection.execute(f"alter database \"{name}\" set pg_stat_statements.track = 'top'")
+        await connection.fetchval("select count(*) from pg_stat_statements")  # is it loaded?
     except (asyncpg.PostgresError, OSError):
         return None
     return connection
