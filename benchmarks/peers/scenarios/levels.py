@@ -33,12 +33,13 @@ async def rates(stage: Stage, levels: dict[str, Level]) -> dict[str, float]:
             worlds[name] = await stack.enter_async_context(scratch.world())
             await load(worlds[name], **level, max_running=1_000)
         seconds = dict.fromkeys(levels, 0.0)
-        for turn in range(BURSTS + 1):
+        bursts = BURSTS if stage.terms.scale == 1 else 3
+        for turn in range(bursts + 1):
             for name, world in worlds.items():
                 took = await _burst(world)
                 seconds[name] += took if turn else 0  # the first is warm-up
                 await _refill(world, levels[name])
-    return {f"{name} /s": (TO - FROM) * BURSTS / took for name, took in seconds.items()}
+    return {f"{name} /s": (TO - FROM) * bursts / took for name, took in seconds.items()}
 
 
 async def _burst(world: World) -> float:
