@@ -81,7 +81,7 @@ PLANS = {
 def terms_of(system: str, *, quick: bool, flood: int, snapshot_minutes: float) -> Terms:
     terms = Terms(
         jobs=SYSTEMS[system].jobs,
-        seconds=2.0,
+        seconds=1.5,
         steady=60.0,
         starts=200,
         flood=flood,

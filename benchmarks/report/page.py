@@ -34,6 +34,7 @@ COLUMNS = {
     "start p99 ms": ("start", True),
     "start at half load p50 ms": ("start-busy", True),
     "start at half load p99 ms": ("start-busy", True),
+    "B alone ms": ("noisy", True),
     "B beside A ms": ("noisy", True),
     "worker µs/job": ("cost", True),
     "server µs/job": ("cost", True),
