@@ -18,7 +18,7 @@ app.conf.update(
 )
 
 
-@app.task(name="noop")
+@app.task(name="noop")  # type: ignore[untyped-decorator]
 def noop(payload: dict[str, Any]) -> None:
     run_now(payload)
 

@@ -15,7 +15,7 @@ class DramatiqSide(OnRedis):
     one_at_a_time = False
 
     async def open(self, place: Place) -> None:
-        self.broker = RedisBroker(url=place.redis)
+        self.broker = RedisBroker(url=place.redis)  # type: ignore[no-untyped-call]
         dramatiq.set_broker(self.broker)
 
         @dramatiq.actor(actor_name="noop")

@@ -33,13 +33,26 @@ class Place:
 class Side(Protocol):
     """One system, set up for speed as its documentation recommends."""
 
-    # A query: is there a job that the database does not yet know as done? None where the last line
-    # of the last job is all that can be seen from outside, as on Redis.
-    unfinished: str | None
-    slots: int  # how many jobs it takes on at once in one process, for throughput
-    bulk: bool  # whether it can enqueue many in one call
-    blocking: bool  # whether its calls block: then it has a plain thread to itself, no event loop
-    one_at_a_time: bool  # whether a process runs one job at a time, so that ten slots are ten
+    @property
+    def unfinished(self) -> str | None:
+        """A query: is there a job that the database does not yet know as done? None where the first
+        line of the last job is all that can be seen from outside, as on Redis."""
+
+    @property
+    def slots(self) -> int:
+        """How many jobs it takes on at once in one process, for throughput."""
+
+    @property
+    def bulk(self) -> bool:
+        """Whether it can enqueue many in one call."""
+
+    @property
+    def blocking(self) -> bool:
+        """Whether its calls block: then it has a plain thread to itself, and no event loop."""
+
+    @property
+    def one_at_a_time(self) -> bool:
+        """Whether a process runs only one job, so that ten slots are ten processes."""
 
     async def install(self, place: Place) -> None:
         """The schema and whatever else there must be once."""

@@ -10,6 +10,8 @@ def as_text(results: Results) -> str:
     parts = [_scenario(results, scenario) for scenario in results.scenarios]
     parts += [f"{bar.name}: {bar.told}, bar {bar.asked}: {bar.verdict}" for bar in bars(results)]
     parts += results.failures
+    if results.quick:
+        parts.append("this was a quick run: a look, not a measurement")
     return "\n".join(parts)
 
 

@@ -1,6 +1,7 @@
 """Payloads of 100 bytes to 100 KiB: enqueued in bulk, drained by one worker process."""
 
 import time
+from functools import partial
 
 from benchmarks.peers.side import PAYLOAD, Order
 from benchmarks.peers.stage import Stage
@@ -23,8 +24,12 @@ async def measure(stage: Stage) -> dict[str, float]:
         figures[f"bulk of {name} /s"] = jobs / (time.monotonic() - begun)
         async with stage.crew() as crew:
             crew.begin()
-            await stage.until(crew, lambda ran=ran: stage.tally.count > ran)
+            await stage.until(crew, partial(_more_than, stage, ran))
             begun = time.monotonic()
             ran += jobs
             figures[f"drain of {name} /s"] = jobs / (await stage.all_done(crew, ran) - begun)
     return figures
+
+
+def _more_than(stage: Stage, ran: int) -> bool:
+    return stage.tally.count > ran

@@ -5,7 +5,7 @@ import time
 
 from benchmarks.peers.crew import Crew
 from benchmarks.peers.side import Order
-from benchmarks.peers.stage import PRODUCERS, Stage
+from benchmarks.peers.stage import Stage
 
 BATCH = 500
 AHEAD = 5_000  # the most that waits: the worker always finds some, and nothing piles up
@@ -56,10 +56,6 @@ async def keep_loaded(stage: Stage) -> None:
     while True:
         if enqueued - stage.tally.count > AHEAD - BATCH:
             await asyncio.sleep(0.005)
-        elif stage.side.bulk:
-            await stage.enqueue_many([Order()] * BATCH)
-            enqueued += BATCH
         else:
-            some = iter([Order()] * BATCH)
-            await stage.at_once(PRODUCERS, lambda some=some: next(some, None))
+            await stage.fill([Order()] * BATCH)
             enqueued += BATCH
