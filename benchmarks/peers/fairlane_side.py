@@ -9,7 +9,7 @@ from benchmarks.peers.side import Order, Place, Side
 from fairlane import Fairlane
 from fairlane.core import calls, migrate
 from fairlane.core.connect import connected, send
-from fairlane.worker.worker import Worker
+from fairlane.worker import main as worker
 
 PLAN = "bench"
 
@@ -49,7 +49,8 @@ class FairlaneSide:
         )
 
     async def work(self, slots: int) -> None:
-        await Worker(self.app, self.url, {"default": slots}).run()
+        # As `fairlane worker` does once its loop runs, so that whatever it tunes is measured too.
+        await worker._work(self.app, self.url, {"default": slots}, self.app.settings)
 
 
 def side() -> Side:

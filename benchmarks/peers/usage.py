@@ -60,7 +60,7 @@ async def statements(connection: asyncpg.Connection) -> list[tuple[str, int, flo
           from pg_stat_statements
          where dbid = (select oid from pg_database where datname = current_database())
            and query !~* 'pg_stat_statements|pg_backend_pid|pg_current_wal'
-           and query !~ '^select exists \(select from'
+           and query !~ '^select exists [(]select from'
          group by query
          order by ms desc
         """

@@ -9,7 +9,7 @@ import sys
 
 import asyncpg
 from benchmarks.peers.crew import Crew
-from benchmarks.peers.scenarios.steady import keep_loaded, rate
+from benchmarks.peers.scenarios.steady import loaded, rate
 from benchmarks.peers.stage import Stage
 
 WINDOW = 30.0
@@ -25,19 +25,15 @@ async def measure(stage: Stage) -> dict[str, float]:
     window = min(WINDOW, held / LAST)
     async with stage.crew() as crew:
         crew.begin()
-        loading = asyncio.ensure_future(keep_loaded(stage))
-        await asyncio.sleep(min(5.0, window))
-        before = await _windows(stage, crew, "before", window, BEFORE)
-        holder = await asyncpg.connect(stage.place.url)
-        await holder.execute("begin isolation level repeatable read; select 1")
-        during = await _windows(stage, crew, "during", window, round(held / window))
-        await holder.execute("commit")
-        await holder.close()
-        after = await _windows(stage, crew, "after", window, AFTER)
-        if loading.done():
-            loading.result()
-        loading.cancel()
-        await asyncio.wait([loading])
+        async with loaded(stage):
+            await asyncio.sleep(min(5.0, window))
+            before = await _windows(stage, crew, "before", window, BEFORE)
+            holder = await asyncpg.connect(stage.place.url)
+            await holder.execute("begin isolation level repeatable read; select 1")
+            during = await _windows(stage, crew, "during", window, round(held / window))
+            await holder.execute("commit")
+            await holder.close()
+            after = await _windows(stage, crew, "after", window, AFTER)
     usual = sum(before) / len(before)
     late = during[-LAST:]
     return {

@@ -2,6 +2,8 @@
 
 import asyncio
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from benchmarks.peers.crew import Crew
 from benchmarks.peers.side import Order
@@ -29,18 +31,9 @@ async def measure(stage: Stage) -> dict[str, float]:
 
 async def sustained(stage: Stage, crew: Crew, window: float, count: int = 1) -> list[float]:
     """Jobs a second in each of so many windows."""
-    loading = asyncio.ensure_future(keep_loaded(stage))
-    rates = []
-    try:
+    async with loaded(stage):
         await asyncio.sleep(min(1.0, window))
-        for _ in range(count):
-            rates.append(await rate(stage, crew, window))
-            if loading.done():
-                loading.result()
-    finally:
-        loading.cancel()
-        await asyncio.wait([loading])
-    return rates
+        return [await rate(stage, crew, window) for _ in range(count)]
 
 
 async def rate(stage: Stage, crew: Crew, window: float) -> float:
@@ -50,10 +43,22 @@ async def rate(stage: Stage, crew: Crew, window: float) -> float:
     return (stage.tally.count - before) / (time.monotonic() - begun)
 
 
-async def keep_loaded(stage: Stage) -> None:
-    """Until it is cancelled."""
+@asynccontextmanager
+async def loaded(stage: Stage) -> AsyncIterator[None]:
+    """Somebody enqueues all the while, as fast as the jobs are done."""
+    ended = asyncio.Event()
+    loading = asyncio.ensure_future(_keep_loaded(stage, ended))
+    try:
+        yield
+    finally:
+        # Not cancelled: a call that is broken off leaves some drivers in the middle of a message.
+        ended.set()
+        await loading
+
+
+async def _keep_loaded(stage: Stage, ended: asyncio.Event) -> None:
     enqueued = stage.tally.count
-    while True:
+    while not ended.is_set():
         if enqueued - stage.tally.count > AHEAD - BATCH:
             await asyncio.sleep(0.005)
         else:
