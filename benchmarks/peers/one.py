@@ -14,6 +14,8 @@ from benchmarks.peers.crew import ROOT
 from benchmarks.peers.side import Place
 from benchmarks.peers.stage import Terms
 
+from fairlane.bench.scratch import drop
+
 Figures = dict[str, float]
 PROGRESS = ("- ", "load: ", "memory: ", "limits: ")  # ours, and what fairlane.bench says
 
@@ -42,7 +44,7 @@ async def run_one(
         place = Place(url, servers.redis)
         return await _drive(system, scenario, place, terms, limit)
     finally:
-        await admin.execute(f'drop database "{name}" with (force)')
+        await drop(admin, name)
         await admin.close()
 
 
