@@ -47,9 +47,9 @@ def test_what_was_not_measured_is_not_called_reached(tmp_path: Path) -> None:
         assert bar(page, name)[2:] == ["–", "not measured"]
 
 
-@pytest.mark.parametrize(("wait", "verdict"), [(5.0, "yes"), (7.0, "**no**")])
-def test_the_start_is_held_against_the_best_peer_on_any_server(
-    tmp_path: Path, wait: float, verdict: str
+@pytest.mark.parametrize(("wait", "among_all"), [(5.0, "yes"), (7.0, "**no**")])
+def test_the_start_is_held_against_the_best_peer_on_postgresql_and_of_all(
+    tmp_path: Path, wait: float, among_all: str
 ) -> None:
     waits = {"fairlane": wait, "floor": 1.0, "pgqueuer": 9.0, "celery": 6.0}
     lines = [
@@ -58,7 +58,12 @@ def test_the_start_is_held_against_the_best_peer_on_any_server(
     ]
     page = report(tmp_path, write(tmp_path / "a.jsonl", lines))
 
-    assert bar(page, "start p99")[2:] == [f"{wait / 6:.3g} (celery)", verdict]
+    own = bar(page, "start p99 over the best peer's on PostgreSQL")
+    assert own[2:] == [f"{wait / 9:.3g} (pgqueuer)", "yes"]
+    assert bar(page, "start p99 over the best of all")[2:] == [
+        f"{wait / 6:.3g} (celery)",
+        among_all,
+    ]
 
 
 def test_the_bars_are_those_of_one_run(tmp_path: Path) -> None:
