@@ -11,6 +11,7 @@ import argparse
 import asyncio
 import json
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -40,6 +41,8 @@ SETTINGS = {
 
 def main() -> int:
     options = _options()
+    # Told to end, it still stops the servers that it started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     results = options.to or _results()
     results.parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
