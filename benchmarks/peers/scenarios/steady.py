@@ -32,6 +32,7 @@ async def measure(stage: Stage) -> dict[str, float]:
 async def sustained(stage: Stage, crew: Crew, window: float, count: int = 1) -> list[float]:
     """Jobs a second in each of so many windows."""
     async with loaded(stage):
+        await stage.until(crew, lambda: stage.tally.count)  # it may still boot
         await asyncio.sleep(min(1.0, window))
         return [await rate(stage, crew, window) for _ in range(count)]
 
