@@ -133,7 +133,7 @@ def test_a_thing_of_another_tenant_below_ones_own_path_is_not_there(stage: Stage
             if page.method == "GET":
                 answer = http.get(path)
             else:
-                answer = http.post(path, data={"_token": word, "notes": "x", "do": "resolve"})
+                answer = http.post(path, data={"_token": word, "note": "x", "action": "resolve"})
             tally.injected += 1
             tally.hold(answer.status_code == 404, f"{page.name}: {answer.status_code}")
 
