@@ -119,5 +119,3 @@ def worked(
         error = {"message": canary("error"), "type": canary("error type")}
         good(works.post(f"{call}/fail", json={**fence, "error": error, "final": False}))
     return id_
-
-

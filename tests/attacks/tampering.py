@@ -34,7 +34,17 @@ RICH: dict[str, dict[str, Any]] = {
     "POST /worker/jobs/{job_id}/complete": {"result": NESTED, "errors": [NESTED]},
 }
 # What is in these is the tenant's own JSON: any word may stand there, and means nothing to us.
-FREE = {"error", "settings", "payload", "payload_template", "data", "progress", "fields", "result", "errors"}
+FREE = {
+    "error",
+    "settings",
+    "payload",
+    "payload_template",
+    "data",
+    "progress",
+    "fields",
+    "result",
+    "errors",
+}
 
 
 def named(operation: Operation) -> str:

@@ -83,12 +83,14 @@ def worker_token(database: str) -> str:
     return asyncio.run(make())
 
 
-def read_calls(scene: Scene, token: str, acting_for: str | None = None) -> Iterator[tuple[str, Any]]:
+def read_calls(
+    scene: Scene, token: str, acting_for: str | None = None
+) -> Iterator[tuple[str, Any]]:
     """Every call that reads: plain, with each canary for a filter, and about each of acme's ids."""
     with calls_of(scene.address, token, acting_for) as http:
         for operation in GETS:
             path = operation.path.removeprefix(PREFIX)
-            if path.endswith("/stream") or path.endswith("/events") and "{" in path:
+            if path.endswith("/stream") or (path.endswith("/events") and "{" in path):
                 continue
             if "{" not in path:
                 names = [each.get("name") for each in operation.document.get("parameters", ())]

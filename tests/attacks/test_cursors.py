@@ -13,12 +13,13 @@ from support.core import Core
 LISTS = [
     operation
     for operation in operations()
-    if operation.method == "GET"
-    and "{" not in operation.path
-    and operation.of_tenant
-    and any(each.get("name") == "cursor" for each in operation.document.get("parameters", ()))
-    or operation.path == f"{PREFIX}/tokens"
-    and operation.method == "GET"
+    if (
+        operation.method == "GET"
+        and "{" not in operation.path
+        and operation.of_tenant
+        and any(each.get("name") == "cursor" for each in operation.document.get("parameters", ()))
+    )
+    or (operation.path == f"{PREFIX}/tokens" and operation.method == "GET")
 ]
 CANARY = "canary-of-acme-31c8"
 ROWS = 5

@@ -31,7 +31,9 @@ async def rows(core: Core, *jobs: str) -> list[str]:
         *(("job", "id"), ("history", "id"), ("dead_letter", "id"), ("item", "job_id")),
         *(("attempt", "job_id"), ("log_line", "job_id"), ("output", "job_id")),
     ):
-        sql = f"select to_jsonb(t)::text from fairlane.{table} t where {column} = any ($1) order by 1"
+        sql = (
+            f"select to_jsonb(t)::text from fairlane.{table} t where {column} = any ($1) order by 1"
+        )
         found += [row[0] for row in await core.fetch(sql, [UUID(job) for job in jobs])]
     return found
 

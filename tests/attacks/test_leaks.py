@@ -106,9 +106,7 @@ async def test_no_call_tells_what_broke_inside(
             about = "Zz345678" if "token" in operation.path else UNKNOWN
             body = operation.body
             options = {} if body is None else {"json": body}
-            answer = await cast[role].caller.call(
-                operation.method, operation.url(about), **options
-            )
+            answer = await cast[role].caller.call(operation.method, operation.url(about), **options)
             tally.injected += 1
             text = answer.text + str(answer.headers)
             told = [word for word in TELLING if word in text]

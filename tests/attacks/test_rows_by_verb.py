@@ -133,7 +133,7 @@ async def without_grants(
             tally.injected += 1
             cell = f"granted, {verb} {table['name']}, {scope}: {got}"
             if scope == "own":
-                # Whatever else stands in the way (a key that is there already), the policy does not.
+                # A key that is there already may stand in the way; the policy does not.
                 tally.hold(got != "denied", cell)
             else:
                 tally.hold(got == ("denied" if verb == "insert" else 0), cell)

@@ -54,7 +54,7 @@ def told_in(text: str, least: int = 8) -> list[str]:
     return [
         name
         for name, form in FORMS.items()
-        for at in range(0, len(form) - least + 1)
+        for at in range(len(form) - least + 1)
         if form[at : at + least] in text or form[at : at + least] in plain
     ]
 

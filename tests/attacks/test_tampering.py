@@ -8,7 +8,17 @@ from api.calls import operations, target
 from api.world import Caller, World
 from attacks.cast import Player
 from attacks.tally import tallied
-from attacks.tampering import FREE, answered, answered_by, body_of, has_body, named, places, taken, with_
+from attacks.tampering import (
+    FREE,
+    answered,
+    answered_by,
+    body_of,
+    has_body,
+    named,
+    places,
+    taken,
+    with_,
+)
 from support.core import Core
 
 WITH_BODY = [operation for operation in operations() if has_body(operation)]
