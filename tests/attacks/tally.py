@@ -13,7 +13,7 @@ SHOWN = 30
 
 @dataclass
 class Tally:
-    """Counts one kind of attack. `hold` notes a breach and goes on, so that all are told at once."""
+    """Counts one kind of attack. `hold` notes a breach and goes on: all are told at once."""
 
     kind: str
     injected: int = 0

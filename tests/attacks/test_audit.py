@@ -89,8 +89,12 @@ async def test_no_role_but_the_owner_touches_the_audit(core: Core, role: str) ->
     before = await lines(core)
     for statement in STATEMENTS:
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
-            async with core.conn.transaction():
-                await core.conn.execute(f"set local role {role}")
-                await core.conn.execute("set local fairlane.tenant_id = '*'")
-                await core.conn.execute(statement)
+            await as_role(core, role, statement)
     assert await lines(core) == before
+
+
+async def as_role(core: Core, role: str, statement: str) -> None:
+    async with core.conn.transaction():
+        await core.conn.execute(f"set local role {role}")
+        await core.conn.execute("set local fairlane.tenant_id = '*'")
+        await core.conn.execute(statement)
