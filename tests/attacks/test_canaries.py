@@ -285,7 +285,7 @@ def test_a_dump_of_the_database_opens_nothing(scene: Scene) -> None:
             "and relkind in ('r', 'p') and not relispartition"
         ).fetchall()
         for (table,) in tables:
-            rows = conn.execute(f"select t::text from fairlane.{table} t").fetchall()  # type: ignore[call-overload]
+            rows = conn.execute(f"select t::text from fairlane.{table} t").fetchall()
             text = "\n".join(row[0] for row in rows)
             tally.injected += 1
             tally.operations += len(rows)

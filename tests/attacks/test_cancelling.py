@@ -90,8 +90,8 @@ async def test_a_call_that_is_cancelled_at_any_wait_leaves_nothing_behind(
                 tally.hold(CANARY not in theirs.text, f"{said}: {theirs.text}")
             assert at > 2, f"{name} was cancelled {at - 1} times"
         tally.hold(await is_whole(small), "a connection did not come back")
-        for told in await left_over(small):
-            tally.hold(told == ("", ""), f"a connection still has {told}")
+        for left in await left_over(small):
+            tally.hold(left == ("", ""), f"a connection still has {left}")
         for told in await halves(core):
             tally.hold(False, told)
         await core.assert_books_balance()

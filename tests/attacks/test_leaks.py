@@ -27,7 +27,7 @@ TELLING = (CANARY, "select secret", "/srv/", "fairlane.job", "Traceback", ".py",
 
 def of_postgres(kind: type[asyncpg.PostgresError]) -> Exception:
     error = kind(INSIDE)
-    error.detail = error.hint = error.context = INSIDE  # type: ignore[attr-defined]
+    error.detail = error.hint = error.context = INSIDE
     return error
 
 
@@ -59,7 +59,7 @@ class Broken:
     """The database after the door: everything raises but finding out who asks."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.error: Exception = ERRORS[0]
+        self.error: Exception | None = ERRORS[0]
         self.raised = 0
         real = Database.send
 
@@ -70,7 +70,8 @@ class Broken:
 
         @asynccontextmanager
         async def acting(*_: Any, **__: Any) -> AsyncIterator[Any]:
-            raise self._next()
+            if self.error is not None:
+                raise self._next()
             yield
 
         for name, broken in (("send", send), ("call", self._fail), ("enqueue", self._fail)):
@@ -81,6 +82,7 @@ class Broken:
         raise self._next()
 
     def _next(self) -> Exception:
+        assert self.error is not None
         self.raised += 1
         return self.error
 

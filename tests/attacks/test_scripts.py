@@ -6,7 +6,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext
+from playwright.sync_api import Browser, BrowserContext, Dialog
 
 from attacks.polyglots import POLYGLOTS
 from attacks.tally import tallied
@@ -88,13 +88,18 @@ PATHS = (
 INJECTED = "main img, main iframe, main object, main embed, main script:not([src]):not([type])"
 
 
+def dismissed(dialog: Dialog, dialogs: list[str]) -> None:
+    dialogs.append(dialog.message)
+    dialog.dismiss()
+
+
 def test_nothing_that_was_written_runs_on_any_page(
     infested: Stage, context: BrowserContext
 ) -> None:
     dialogs: list[str] = []
     with tallied("polyglots in pages") as tally:
         tab = Tab(context.new_page())
-        tab.page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+        tab.page.on("dialog", lambda dialog: dismissed(dialog, dialogs))
         for path in PATHS:
             tab.page.goto(infested.address + path.format(**infested.jobs, **infested.names))
             tab.page.wait_for_load_state("load")

@@ -43,7 +43,7 @@ def stored(fleet: Fleet) -> dict[str, str]:
     ).fetchall()
     found = {}
     for (name,) in tables:
-        rows = fleet.db.execute(f"select to_jsonb(t)::text from fairlane.{name} t").fetchall()  # type: ignore[call-overload]
+        rows = fleet.db.execute(f"select to_jsonb(t)::text from fairlane.{name} t").fetchall()
         found[name] = "\n".join(row[0] for row in rows)
     return found
 

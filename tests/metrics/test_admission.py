@@ -73,7 +73,7 @@ async def test_behind_a_proxy_nobody_is_from_this_machine(
     read the tenants' names and figures without a token. Whoever sets up a proxy says so to the
     pages, and by that also here."""
     service = world.app.state.fairlane
-    monkeypatch.setattr(service, "settings", dataclasses.replace(service.settings, **told))  # type: ignore[arg-type]
+    monkeypatch.setattr(service, "settings", dataclasses.replace(service.settings, **told))
     assert await ask(world, path) == 401
     token = (await world.caller("operator")).token
     assert await ask(world, path, Authorization=f"Bearer {token}") == 200
