@@ -2,8 +2,9 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 from uuid import UUID
 
 from fairlane import Fairlane
@@ -28,9 +29,12 @@ class Load:
 class Enqueuers:
     """So many callers, each with one enqueue under way at a time, in a thread of their own."""
 
-    def __init__(self, url: str, callers: int, key: str, pause: float) -> None:
+    def __init__(
+        self, url: str, callers: int, key: str, pause: float, payload: Callable[[], Any]
+    ) -> None:
         self.load = Load()
         self._url, self._callers, self._key, self._pause = url, callers, key, pause
+        self._payload = payload
         self._enough = threading.Event()
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -63,7 +67,7 @@ class Enqueuers:
         while not self._enough.is_set():
             job = uuid7()
             try:
-                await app.enqueue(self._key, tenant="acme", id=job)
+                await app.enqueue(self._key, self._payload(), tenant="acme", id=job)
                 self.load.acked.add(job)
             except OutcomeUnknown:
                 self.load.unknown.add(job)
@@ -74,9 +78,14 @@ class Enqueuers:
 
 @contextmanager
 def enqueuing(
-    url: str, *, callers: int = 4, key: str = "echo", pause: float = 0.005
+    url: str,
+    *,
+    callers: int = 4,
+    key: str = "echo",
+    pause: float = 0.005,
+    payload: Callable[[], dict[str, Any]] = dict,
 ) -> Iterator[Enqueuers]:
-    enqueuers = Enqueuers(url, callers, key, pause)
+    enqueuers = Enqueuers(url, callers, key, pause, payload)
     enqueuers.start()
     try:
         yield enqueuers

@@ -18,8 +18,14 @@ def note(text: str, name: str = "runs") -> None:
 
 @app.job("echo", timeout=60)
 async def echo(ctx: JobContext) -> str:
-    note(f"{ctx.job_id} {ctx.attempt}")
+    note(f"{ctx.job_id} {ctx.attempt} {time.time()}")
     return "done"
+
+
+@app.job("bulky", timeout=60)
+async def bulky(ctx: JobContext, blob: str) -> int:
+    note(f"{ctx.job_id} {ctx.attempt}")
+    return len(blob)
 
 
 @app.job("beats", timeout=120, isolation="process")

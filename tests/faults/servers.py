@@ -111,6 +111,13 @@ class Server:
         found: Db = psycopg.connect(self.url(user), autocommit=True, connect_timeout=5, **options)
         return found
 
+    def shows(self, setting: str) -> str:
+        """As a new session sees it."""
+        with self.connect() as db:
+            row = db.execute("select current_setting(%s)", [setting]).fetchone()
+        assert row is not None
+        return str(row[0])
+
     def replica(self, folder: Path) -> "Server":
         """A standby that follows this server, started."""
         _folder_of(self.data, folder)
