@@ -1,6 +1,7 @@
 """What the workers of scenes run; every body leaves its mark by itself."""
 
 import os
+import select
 import time
 from pathlib import Path
 
@@ -33,6 +34,6 @@ def beats(ctx: JobContext) -> str:
     """Says every 20 ms that it lives, until the gate is open."""
     while not (FOLDER / "open").exists():
         note(f"{ctx.job_id} {ctx.attempt} {time.monotonic()}", "beats")
-        time.sleep(0.02)
+        select.select([], [], [], 0.02)  # time.sleep is refused under a faked clock
     note(f"{ctx.job_id} {ctx.attempt}")
     return "done"
