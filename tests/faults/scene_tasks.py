@@ -1,7 +1,6 @@
 """What the workers of scenes run; every body leaves its mark by itself."""
 
 import os
-import select
 import time
 from pathlib import Path
 
@@ -34,6 +33,6 @@ def beats(ctx: JobContext) -> str:
     """Says every 20 ms that it lives, until the gate is open."""
     while not (FOLDER / "open").exists():
         note(f"{ctx.job_id} {ctx.attempt} {time.monotonic()}", "beats")
-        select.select([], [], [], 0.02)  # time.sleep is refused under a faked clock
+        time.sleep(0.02)
     note(f"{ctx.job_id} {ctx.attempt}")
     return "done"
