@@ -1,11 +1,9 @@
 """A connection that trusts neither the network nor a commit that was not waited for.
 
-A peer that is gone without a word is noticed in about ten seconds, by both sides. A statement that
-is given up is not cancelled: its connection is closed. The cancel would end the wait of a commit
-for its standby, and the job would be there for everybody to see while only this server has it.
+A peer that is gone without a word is noticed in about ten seconds, by both sides. A commit whose wait
+for the standby somebody broke off is no success: PostgreSQL says so by a warning, and calls it done.
 """
 
-import asyncio
 import contextlib
 import socket
 from typing import Any
@@ -51,11 +49,6 @@ class Wary(asyncpg.Connection):
         if fields.get("R") == "SyncRepWaitForLSN":
             self.is_unsure = True
         super()._process_log_message(fields, last_query)  # type: ignore[misc]
-
-    def _cancel_current_command(self, waiter: "asyncio.Future[None]", *args: Any) -> None:
-        # Soon, not now: asyncpg has a word to say on this connection, and its pool is to see that
-        # it is being given up before it is gone.
-        asyncio.get_running_loop().call_later(0.01, self.terminate)
 
 
 def watch(found: Any) -> None:
