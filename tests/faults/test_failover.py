@@ -160,8 +160,8 @@ def test_a_failover_under_load(primary: Server, standby: Server, tmp_path: Path,
 def test_while_the_standby_hangs_callers_are_answered_and_nothing_is_claimed_as_done(
     primary: Server, standby: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The commit waits for ever. Who gives up ends the wait, and the job is there to see; sent again,
-    which the client does by itself, it must not be acknowledged all the same."""
+    """The commit waits for ever. Who gives up ends the wait, and the job is there to see; sent
+    again, which the client does by itself, it must not be acknowledged all the same."""
     monkeypatch.setattr(aio, "PATIENCE", 3.0)
     monkeypatch.setattr(aio, "TRIES", 2)
     with scene("hanging_standby") as played, fleet_of(primary.url(), tmp_path) as fleet:

@@ -1,7 +1,7 @@
 """A connection that trusts neither the network nor a commit that was not waited for.
 
-A peer that is gone without a word is noticed in about ten seconds, by both sides. A commit whose wait
-for the standby somebody broke off is no success: PostgreSQL says so by a warning, and calls it done.
+A peer that is gone without a word is noticed in about ten seconds, by both sides. A commit whose
+wait for the standby somebody broke off is no success: PostgreSQL says so by a warning alone.
 """
 
 import contextlib
