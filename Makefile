@@ -19,7 +19,7 @@ up: $(STAMP) ## run everything, with demo data, until Ctrl-C
 	@$(BIN)/fairlane up --demo --port $(PORT) $(ARGS)
 
 test: $(STAMP) ## run the tests; ARGS="-k claim -x" goes to pytest
-	@$(BIN)/pytest -n 2 -m "not slow" --ignore tests/acceptance $(ARGS)
+	@$(BIN)/pytest -n 2 -m "not slow and not faults and not faults_long" --ignore tests/acceptance $(ARGS)
 
 test-long: $(STAMP) ## the tests that take long: deaths by the hundred, every page under axe, models
 	@$(BIN)/pytest -n 2 -m slow --ignore tests/acceptance $(ARGS)
