@@ -10,7 +10,7 @@ STAMP := .venv/.installed
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := install
-.PHONY: install up test test-long examples example check format lock bench bench-recovery bench-memory bench-peers screenshots clean help
+.PHONY: install up test test-long examples example check format lock bench bench-recovery bench-memory bench-peers faults faults-long screenshots clean help
 
 install: $(STAMP) ## build .venv from requirements.lock
 	@:
@@ -58,6 +58,16 @@ bench-peers: .venv-peers/.installed ## Fairlane beside its peers, in one run
 	$$uv pip install --quiet --python .venv-peers/bin/python -e '.[all]' \
 	  pgqueuer awa-pg chancy procrastinate 'psycopg[binary,pool]'
 	@touch .venv-peers/.installed
+
+# A run that fails is replayed with fewer faults until nothing more can be left out: docs/faults.md.
+FAULTS := mkdir -p build && rm -f build/faults.jsonl && \
+	FAIRLANE_FAULTS_SUMMARY=build/faults.jsonl PYTHONPATH=tests $(BIN)/python -m faults
+
+faults: $(STAMP) ## break a running system in every way, and check what must hold; 6 minutes
+	@$(FAULTS) --quick --scenes $(ARGS)
+
+faults-long: $(STAMP) ## the same with a thousand faults; 45 minutes
+	@$(FAULTS) --long --scenes $(ARGS)
 
 screenshots: $(STAMP) ## each web page in both themes, to build/screenshots
 	@PYTHONPATH=tests $(BIN)/python -m web.screenshots $(ARGS)
