@@ -63,17 +63,21 @@ def _figures(history: History) -> Iterator[tuple[str, float]]:
         if fault.kind in ("kill_worker", "kill_child"):
             for claim in holds(history, fault.detail["pids"], at):
                 if move := freed(history, claim):
-                    yield "kill", move.at - at
+                    yield "kill", move.at - at - history.lag(at, move.at)
         elif fault.kind == "term_worker":
             yield from (("over", each) for each in _handed_over(history, fault))
         elif fault.kind in ("restart_fast", "restart_immediate", "kill_backend"):
             starts = (m.at for m in history.moves.in_order if m.to == "running")
             if first := next((each for each in starts if each > fault.detail["up"]), None):
-                yield "restart", first - fault.detail["up"]
+                up = fault.detail["up"]
+                yield "restart", first - up - history.lag(up, first)
         elif fault.kind in ("cancel_running", "cancel_deaf"):
             moves = history.by_job.get(fault.detail["job"], [])
             if end := next((move.at for move in moves if move.to in FINAL), None):
-                yield ("deaf" if fault.kind == "cancel_deaf" else "cancel"), end - at
+                yield (
+                    ("deaf" if fault.kind == "cancel_deaf" else "cancel"),
+                    end - at - history.lag(at, end),
+                )
         elif fault.kind == "blackhole_workers":
             yield from (("dark", each) for each in _in_the_dark(history, fault))
 
@@ -85,7 +89,8 @@ def _handed_over(history: History, fault: Injected) -> Iterator[float]:
         move = freed(history, claim)
         if move and move.to == "queued":
             charged = int(move.row["forgiven"] or 0) == int(claim.row["forgiven"] or 0)
-            yield float("inf") if charged else max(move.at - at - history.grace, 0.0)
+            took = move.at - at - history.grace - history.lag(at, move.at)
+            yield float("inf") if charged else max(took, 0.0)
 
 
 def _in_the_dark(history: History, fault: Injected) -> Iterator[float]:
@@ -94,7 +99,7 @@ def _in_the_dark(history: History, fault: Injected) -> Iterator[float]:
     for claim in holds(history, list(fault.detail.get("pids", [])), at):
         move = freed(history, claim)
         if move:
-            yield move.at - at
+            yield move.at - at - history.lag(at, move.at)
 
 
 def _alone(history: History, fault: Injected) -> bool:

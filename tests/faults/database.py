@@ -51,6 +51,8 @@ class DatabaseWitness:
         self._seen = 0
         self._decoder = Decoder(time.time() - clocks.now())
         self._connection: asyncpg.Connection | None = None
+        self._turn = asyncio.Lock()
+        self._over = False
 
     async def begin(self) -> None:
         """From here on; what is there already is the first that is seen."""
@@ -60,13 +62,17 @@ class DatabaseWitness:
 
     async def run(self) -> None:
         while True:
-            try:
-                more = await self.take()
-            except AWAY:
-                await self._drop()
-                more = False
+            async with self._turn:
+                more = not self._over and await self._taken()
             if not more:
                 await asyncio.sleep(0.2)
+
+    async def _taken(self) -> bool:
+        try:
+            return await self.take()
+        except AWAY:
+            await self._drop()
+            return False
 
     async def take(self, most: int = 4000) -> bool:
         """The next transactions; whether there were any."""
@@ -86,12 +92,14 @@ class DatabaseWitness:
 
     async def finish(self) -> None:
         """All that is committed; what is not flushed yet is pushed out by a write of our own."""
-        connection = await self._connected()
-        await connection.execute("set synchronous_commit = on")
-        await connection.execute("create table if not exists public.faults_end ()")
-        while await self.take(20_000):
-            pass
-        await self._drop()
+        async with self._turn:
+            self._over = True
+            connection = await self._connected()
+            await connection.execute("set synchronous_commit = on")
+            await connection.execute("create table if not exists public.faults_end ()")
+            while await self.take(20_000):
+                pass
+            await self._drop()
 
     async def _connected(self) -> asyncpg.Connection:
         if self._connection is None or self._connection.is_closed():

@@ -34,12 +34,15 @@ async def execute(run: Run, keep: Path | None = None) -> History:
     async with running(run.shape) as system, Clients(system) as clients:
         nemesis = Nemesis(system, clients)
         began = clocks.now()
+        lags: list[tuple[float, float]] = []
+        watching = asyncio.create_task(_watch(lags))
         calling = asyncio.create_task(_workload(run.workload, clients, began))
         await _at_their_times(run.faults, nemesis.inflict, began)
         await calling
         await nemesis.heal()
         healed = clocks.now()
         drained = await _drained(system)
+        watching.cancel()
         final = await _final(system, healed, drained)
         await system.witness.finish()
         history = History(
@@ -51,6 +54,7 @@ async def execute(run: Run, keep: Path | None = None) -> History:
             injected=tuple(nemesis.injected),
             final=final,
             ended=clocks.now(),
+            lags=tuple(lags),
             wall=time.time() - clocks.now(),
         )
         if keep is not None:
@@ -59,6 +63,15 @@ async def execute(run: Run, keep: Path | None = None) -> History:
                 (keep / path.name).write_bytes(path.read_bytes())
             history.save(keep)
         return history
+
+
+async def _watch(lags: list[tuple[float, float]]) -> None:
+    """Notes when this machine had no time for us: it will have had none for others either."""
+    while True:
+        before = clocks.now()
+        await asyncio.sleep(0.05)
+        if (late := clocks.now() - before - 0.05) > 0.2:
+            lags.append((before, late))
 
 
 async def _workload(ops: Sequence[Op], clients: Clients, began: float) -> None:

@@ -81,6 +81,7 @@ class History:
     injected: tuple[Injected, ...] = ()
     final: Final = field(default_factory=Final)
     ended: float = 0.0
+    lags: tuple[tuple[float, float], ...] = ()  # when the machine stood still, and how long
     wall: float = 0.0  # the time of day when the clock of the run was at 0
 
     @cached_property
@@ -106,6 +107,10 @@ class History:
         if not stamp or "infinity" in stamp:
             return float("-inf")
         return datetime.fromisoformat(f"{stamp}:00").timestamp() - self.wall
+
+    def lag(self, start: float, end: float) -> float:
+        """How long the machine itself stood still meanwhile: nobody can do anything about that."""
+        return sum(late for at, late in self.lags if start <= at <= end)
 
     def faults(self, *kinds: str) -> list[Injected]:
         return [each for each in self.injected if each.kind in kinds]

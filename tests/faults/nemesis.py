@@ -8,6 +8,7 @@ import contextlib
 import json
 import random
 import signal
+from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import asyncpg
 
 from faults import clocks
+from faults.blows.base import Done
 from faults.blows.database import Database
 from faults.blows.jobs import Jobs
 from faults.blows.network import Network
@@ -24,6 +26,10 @@ from faults.clients import Clients
 from faults.history import Injected
 from faults.plan import Fault
 from faults.system import System
+
+PATIENCE = 30.0  # seconds in which a fault is to come about
+# What is left over is to be done soon, not to wait at gates.
+ROOM = "select fairlane.set_tenant(slug, '{\"max_running\": 10}') from fairlane.tenant"
 
 
 class Nemesis(Processes, Database, Network, Jobs, People):
@@ -38,18 +44,24 @@ class Nemesis(Processes, Database, Network, Jobs, People):
     async def inflict(self, fault: Fault) -> None:
         began = clocks.now()
         self._write({"begins": fault.kind, "at": began, **asdict(fault)})
-        worked, target, detail = False, "", {}
-        try:
-            blow = getattr(self, fault.kind)
-            async with asyncio.timeout(40):
-                target, worked, detail = await blow(random.Random(fault.pick), fault.seconds)
-        except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
-            detail = {"error": repr(error)}  # another fault was in its way
-        except asyncpg.InternalClientError as error:
-            detail = {"error": repr(error)}
+        target, worked, detail = await self._strike(fault, 0)
+        nth = 0
+        while not worked and clocks.now() < began + PATIENCE:
+            await asyncio.sleep(1)  # another fault was in its way
+            target, worked, detail = await self._strike(fault, nth := nth + 1)
         done = Injected(fault.kind, target, began, clocks.now(), worked, detail)
         self.injected.append(done)
         self._write({"ended": fault.kind, **asdict(done)})
+
+    async def _strike(self, fault: Fault, nth: int) -> Done:
+        blow: Callable[[random.Random, float], Awaitable[Done]] = getattr(self, fault.kind)
+        try:
+            async with asyncio.timeout(40):
+                return await blow(random.Random(fault.pick + nth), fault.seconds)
+        except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+            return "", False, {"error": repr(error)}
+        except asyncpg.InternalClientError as error:
+            return "", False, {"error": repr(error)}
 
     async def heal(self) -> None:
         """Everything as it should be, by whatever means."""
@@ -66,6 +78,7 @@ class Nemesis(Processes, Database, Network, Jobs, People):
                 continue
             await connection.execute("select fairlane.resume_queue(name) from fairlane.queue")
             await connection.execute("select fairlane.resume_tenant(slug) from fairlane.tenant")
+            await connection.execute(ROOM)
             await connection.close()
             return
         raise RuntimeError("the database does not come back")

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 TENANTS = ("acme", "globex", "initech", "umbrella", "hooli", "wonka")
+LIMITS = (10, 5, 3, 2, 1, 10)  # of running jobs, each
+SHARES = (30, 22, 14, 9, 5, 20)  # of what is asked, of a hundred
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,8 @@ def _workload(dice: random.Random, seconds: float, rate: float) -> Iterable[Op]:
     kinds, weights = list(OPERATIONS), list(OPERATIONS.values())
     while (at := at + dice.expovariate(rate)) < seconds:
         (kind,) = dice.choices(kinds, weights)
-        yield Op(round(at, 3), kind, dice.choice(TENANTS), dice.randrange(10**6))
+        (tenant,) = dice.choices(TENANTS, SHARES)
+        yield Op(round(at, 3), kind, tenant, dice.randrange(10**6))
 
 
 def _faults(

@@ -22,7 +22,7 @@ from fairlane.core.migrate import migrate
 from fairlane.scheduler import store
 from faults import bodies, pooler
 from faults.database import AWAY, DatabaseWitness
-from faults.plan import TENANTS, Shape
+from faults.plan import LIMITS, TENANTS, Shape
 from faults.postgres import Postgres, free_port
 from faults.processes import Process, keep_running, marked
 from faults.proxy import Proxy
@@ -93,9 +93,8 @@ class System:
         from faults.world import definitions, triggers
 
         async with connected(self.postgres.url) as connection:
-            for nth, slug in enumerate(TENANTS):
+            for slug, limit in zip(TENANTS, LIMITS, strict=True):
                 await connection.execute("select fairlane.create_tenant($1, 'pro')", slug)
-                limit = (10, 5, 3, 2, 1, 10)[nth]
                 await connection.execute(
                     "select fairlane.set_tenant($1, jsonb_build_object('max_running', $2::int))",
                     slug,

@@ -102,7 +102,9 @@ class Verdict:
             count = sum(len(each.found[name]) for each in self.outcomes)
             lines.append(f"  {name:<40} {'holds' if not count else f'VIOLATED {count} times'}")
         lines += [f"  {name:<40} not here: {why}" for name, why in ELSEWHERE.items()]
+        still = sum(late for each in self.outcomes for _, late in each.history.lags)
         lines += ["", f"{'bound':<52} {'worst':>9} {'allowed':>7}"]
+        lines += [f"(less {still:.1f} s in which the machine stood still)"] if still > 1 else []
         lines += [bound.line() for bound in self.bounds]
         for outcome in self.outcomes:
             lines += [f"INVALID: seed {outcome.run.seed}: {word}" for word in outcome.invalid]

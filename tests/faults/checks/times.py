@@ -26,7 +26,7 @@ def everything_ends(history: History) -> Iterator[Violation]:
 
 def allowance(history: History, start: float, end: float, but: Injected | None = None) -> float:
     """How much longer something may take, for other faults that came between."""
-    seconds = 0.0
+    seconds = history.lag(start, end + BACKOFF)
     for fault in history.injected:
         if fault is not but and fault.kind in OUTAGES:
             began, ended = fault.began, fault.detail.get("up", fault.ended)
