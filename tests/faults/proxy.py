@@ -56,6 +56,7 @@ class Proxy:
         self.lost: list[str] = []
         self._fired: Counter[str] = Counter()
         self._links: set[_Link] = set()
+        self._serving: set[asyncio.Task[None]] = set()
         self._seconds, self._slow = 0.0, ""
         self._acks, self._unheard = 0, ""
         self.is_dark = False
@@ -211,7 +212,13 @@ class Proxy:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # A task of our own: asyncio reports one that it made and that is cancelled as an error.
+        serving = asyncio.create_task(self._serve(reader, writer))
+        self._serving.add(serving)
+        serving.add_done_callback(self._serving.discard)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         link = _Link(self, reader, writer)
         self._links.add(link)
         self._fired["connections"] += 1

@@ -24,10 +24,12 @@ from fairlane.core.connect import (
     Connection,
     Record,
     ThroughPooler,
+    confirm,
     is_pooled,
     send,
     unavailable,
 )
+from fairlane.core.wary import OF_OUR_OWN, SETTINGS, Wary
 
 # All in one statement. Each holds until the end of the transaction and no longer: behind a pooler
 # the next transaction on this connection is somebody else's.
@@ -81,7 +83,8 @@ class Database:
                 # A pooler takes no such parameters, and a statement prepared stays behind.
                 options |= {"connection_class": AsServer, "statement_cache_size": 0}
             else:
-                settings["role"] = ROLE
+                options["connection_class"] = Wary
+                settings |= {"role": ROLE, **SETTINGS, **OF_OUR_OWN}
                 settings |= {"statement_timeout": _ms(STATEMENT), "lock_timeout": _ms(LOCK)}
             pool = await asyncpg.create_pool(
                 url, min_size=0, max_size=most, timeout=10, reset=_leave_nothing_open, **options
@@ -106,17 +109,15 @@ class Database:
         """
         limits = (_ms(STATEMENT), _ms(LOCK)) if within is None else (_ms(within), "0")
         try:
-            async with (
-                self._places.of(who.tenant_id),
-                self.connection() as connection,
-                connection.transaction(),
-            ):
-                try:
-                    await connection.fetch(ACT, ROLE, who.scope, who.subject, *limits)
-                    yield connection
-                except TimeoutError:
-                    connection.terminate()  # it would not hear of a rollback either
-                    raise
+            async with self._places.of(who.tenant_id), self.connection() as connection:
+                async with connection.transaction():
+                    try:
+                        await connection.fetch(ACT, ROLE, who.scope, who.subject, *limits)
+                        yield connection
+                    except TimeoutError:
+                        connection.terminate()  # it would not hear of a rollback either
+                        raise
+                await confirm(connection)
         except asyncpg.QueryCanceledError:
             raise TookTooLong(
                 f"the answer took more than {within:g} seconds; narrow the filter and ask again"

@@ -7,6 +7,7 @@ from typing import Any
 import asyncpg
 
 from fairlane.core.calls import Call
+from fairlane.core.wary import OF_OUR_OWN, SETTINGS, Wary
 from fairlane.errors import DatabaseUnavailable, from_sqlstate
 
 Connection = asyncpg.Connection | asyncpg.pool.PoolConnectionProxy
@@ -16,7 +17,7 @@ Record = asyncpg.Record
 UNREACHABLE = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError)
 
 
-class ThroughPooler(asyncpg.Connection):
+class ThroughPooler(Wary):
     """A connection whose server may be another one in each transaction.
 
     asyncpg sends a statement and its arguments in two messages: both must reach the same server,
@@ -40,22 +41,29 @@ async def connect(url: str, *, name: str = "fairlane") -> asyncpg.Connection:
         raise unavailable(error) from None
 
 
-async def pool(url: str, *, most: int = 10, name: str = "fairlane") -> asyncpg.Pool:
-    """A pool that leaves no state on its connections, so it need not clean them either."""
+async def pool(
+    url: str, *, most: int = 10, name: str = "fairlane", for_others: bool = False
+) -> asyncpg.Pool:
+    """A pool that leaves no state on its connections, so it need not clean them either. Others,
+    whose transactions are their own, may leave one idle for as long as they like."""
     try:
+        options = await _options(url, name, for_others=for_others)
         return await asyncpg.create_pool(
-            url, min_size=0, max_size=most, reset=_nothing_to_reset, **await _options(url, name)
+            url, min_size=0, max_size=most, reset=_nothing_to_reset, **options
         )
     except UNREACHABLE as error:
         raise unavailable(error) from None
 
 
-async def _options(url: str, name: str) -> dict[str, Any]:
-    options: dict[str, Any] = {"timeout": 10, "server_settings": {"application_name": name}}
+async def _options(url: str, name: str, *, for_others: bool = False) -> dict[str, Any]:
+    settings = {"application_name": name}
+    options: dict[str, Any] = {"timeout": 10, "server_settings": settings}
     if await is_pooled(url):
-        # A prepared statement stays behind on a server that is somebody else's a moment later.
-        options |= {"statement_cache_size": 0, "connection_class": ThroughPooler}
-    return options
+        # A prepared statement stays behind on a server that is somebody else's a moment later, and
+        # a pooler refuses settings that it does not know.
+        return options | {"statement_cache_size": 0, "connection_class": ThroughPooler}
+    settings |= SETTINGS if for_others else SETTINGS | OF_OUR_OWN
+    return options | {"connection_class": Wary}
 
 
 _pooled: dict[str, bool] = {}
@@ -67,7 +75,9 @@ async def is_pooled(url: str) -> bool:
     A pooler names a process of its own invention when one connects; the server knows its own.
     """
     if url not in _pooled:
-        connection = await asyncpg.connect(url, timeout=10, statement_cache_size=0)
+        connection = await asyncpg.connect(
+            url, timeout=10, command_timeout=10, statement_cache_size=0, connection_class=Wary
+        )
         try:
             async with connection.transaction():
                 served_by = await connection.fetchval("select pg_backend_pid()")
@@ -84,11 +94,19 @@ async def _nothing_to_reset(connection: Any) -> None:
 async def send(connection: Connection, call: Call) -> list[Record]:
     """Send a call; what the database refuses comes back as the error it meant."""
     try:
-        return await connection.fetch(call.sql, *call.args)
+        rows: list[Record] = await connection.fetch(call.sql, *call.args)
+        await confirm(connection)
+        return rows
     except asyncpg.PostgresError as error:
         if meant := from_sqlstate(error.sqlstate, str(error)):
             raise meant from None
         raise
+
+
+async def confirm(connection: Connection) -> None:
+    """After a commit: see `Wary`. A connection that an application has made is its own affair."""
+    if getattr(connection, "is_unsure", False):
+        await connection.confirm()  # type: ignore[union-attr]
 
 
 @asynccontextmanager

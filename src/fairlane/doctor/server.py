@@ -44,6 +44,10 @@ async def server_settings(conn: Connection) -> Check:
         return fail("server settings", said, "turn it on: a power cut may destroy the data")
     if "synchronous_commit" in off:
         return warn("server settings", said, "turn it on: a crash may undo finished jobs")
+    waits = await conn.fetchval("show synchronous_commit")
+    if waits in ("local", "remote_write") and await conn.fetchval("show synchronous_standby_names"):
+        found = f"synchronous_commit is {waits}, and there is a standby to wait for"
+        return warn("server settings", found, "set it to on: a failover may undo finished jobs")
     if off:
         return warn("server settings", said, "turn it on: dead rows pile up and slow claims down")
     return ok("server settings", "writes are durable, autovacuum is on")

@@ -66,7 +66,9 @@ class Worker:
         terms.app.check_tasks()
         # Apart: a task that holds its connection must not keep a claim or a report waiting.
         own = await pool(terms.url, most=6, name="fairlane worker")
-        for_tasks = await pool(terms.url, most=max(1, terms.slots), name="fairlane task")
+        for_tasks = await pool(
+            terms.url, most=max(1, terms.slots), name="fairlane task", for_others=True
+        )
         patience = Patience()
         try:
             while not self._stopping.is_set():

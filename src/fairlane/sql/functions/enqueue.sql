@@ -77,6 +77,12 @@ begin
       v_missing);
   end if;
 
+  -- To answer with a job that was there is to acknowledge it, and one that nobody wrote waits for
+  -- no standby: with something to write, this commit waits, also for all that came before it.
+  if v_twins <> '{}' and current_setting('synchronous_standby_names') <> '' then
+    perform pg_logical_emit_message(true, 'fairlane', '');
+  end if;
+
   v_over := fairlane.check_backlog(v_requests, v_inserted);
   perform fairlane.note_arrivals(v_requests, v_inserted, v_over);
 
