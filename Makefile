@@ -19,10 +19,10 @@ up: $(STAMP) ## run everything, with demo data, until Ctrl-C
 	@$(BIN)/fairlane up --demo --port $(PORT) $(ARGS)
 
 test: $(STAMP) ## run the tests; ARGS="-k claim -x" goes to pytest
-	@$(BIN)/pytest -n 2 -m "not slow" --ignore tests/acceptance $(ARGS)
+	@$(BIN)/pytest -n 2 -m "not slow and not faults and not faults_long" --ignore tests/acceptance $(ARGS)
 
 test-long: $(STAMP) ## the tests that take long: deaths by the hundred, every page under axe, models
-	@$(BIN)/pytest -n 2 -m slow --ignore tests/acceptance $(ARGS)
+	@$(BIN)/pytest -n 2 -m "slow and not faults and not faults_long" --ignore tests/acceptance $(ARGS)
 
 examples: $(STAMP) ## run the five example applications end to end, by their own checklists
 	@$(BIN)/pytest -n 2 tests/acceptance $(ARGS)

@@ -12,10 +12,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from faults.broken import BUILDS
 from faults.checks import Violation, check
 from faults.execute import execute
 from faults.kinds import CALM, LASTS
-from faults.plan import Run, planned
+from faults.plan import Run, Shape, planned
 from faults.shrink import Shrinker
 from faults.verdict import VARIABLE, Outcome, Verdict
 
@@ -52,6 +53,7 @@ def _words() -> argparse.Namespace:
     parser.add_argument("--rate", type=float, default=40, help="operations a second")
     parser.add_argument("--only", help="kinds of faults, with commas; see faults/kinds.py")
     parser.add_argument("--calm", action="store_true", help="one fault at a time: measures bounds")
+    parser.add_argument("--broken", default="", help="a build of faults/broken.py, to be caught")
     parser.add_argument("--replay", type=Path, help="a run as it was printed")
     parser.add_argument(
         "--shrink", type=float, default=10, help="minutes for a failing run; 0: off"
@@ -76,6 +78,11 @@ def _runs(words: argparse.Namespace) -> list[Run]:
         runs = [planned(seed, 290, kinds, gap=1.7, rate=words.rate) for seed in rounds]
         return [*runs, _calm(words.seed + 7, 200, words.rate)]
     seeds = range(words.seed, words.seed + words.rounds)
+    if words.broken:
+        shape = Shape(broken=words.broken, workers=2, supervised=0, pooled=0, schedulers=1)
+        kinds = list(BUILDS[words.broken].faults)
+        short = {"gap": words.gap, "rate": words.rate, "shape": shape}
+        return [planned(seed, words.seconds, kinds, **short) for seed in seeds]
     if words.calm:
         return [_calm(seed, words.seconds, words.rate) for seed in seeds]
     return [planned(seed, words.seconds, kinds, gap=words.gap, rate=words.rate) for seed in seeds]
@@ -83,7 +90,7 @@ def _runs(words: argparse.Namespace) -> list[Run]:
 
 def _calm(seed: int, seconds: float, rate: float) -> Run:
     """Each that has a bound, with the system to itself."""
-    return planned(seed, seconds, CALM, gap=seconds, rate=rate / 2)
+    return planned(seed, seconds, CALM, gap=seconds, rate=rate / 2, steady=True)
 
 
 async def _tried(run: Run) -> Outcome:

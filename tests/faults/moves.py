@@ -55,8 +55,12 @@ def moves_of(changes: Sequence[Change]) -> Moves:
     for _, some in groupby(changes, key=lambda each: (each.lsn, each.xid)):
         gone: dict[str, tuple[Change, Row]] = {}
         found: set[str] = set()
-        for change in some:
+        changes = [*some]
+        unseen = _unseen(changes)
+        for change in changes:
             job = change.row.get("id") or ""
+            if job in unseen:
+                continue
             if change.table == "job" and change.what == "delete":
                 gone[job] = (change, rows.pop(job, {}))
                 continue
@@ -79,6 +83,23 @@ def moves_of(changes: Sequence[Change]) -> Moves:
             before, state[job] = state[job], "gone"
             moves.add(Transition(job, change.lsn, change.xid, change.at, before, "gone", last))
     return moves
+
+
+def _unseen(changes: Sequence[Change]) -> set[str]:
+    """Jobs that were made and unmade by one transaction: nobody else has ever seen them. That is
+    how an enqueue deals with an id that it finds to be there already."""
+    made: set[str | None] = set()
+    found: set[str] = set()
+    for change in changes:
+        job = change.row.get("id")
+        if change.table == "job" and change.what == "insert":
+            made.add(job)
+        elif change.table == "job" and change.what == "delete" and job in made:
+            found.add(job or "")
+    moved = {
+        change.row.get("id") for change in changes if change.table in ("history", "dead_letter")
+    }
+    return found - moved
 
 
 def _place(change: Change) -> str | None:

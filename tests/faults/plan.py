@@ -9,6 +9,7 @@ from typing import Any
 
 TENANTS = ("acme", "globex", "initech", "umbrella", "hooli", "wonka")
 LIMITS = (10, 5, 3, 2, 1, 10)  # of running jobs, each
+ROOMY = ("acme", "globex", "wonka")
 SHARES = (30, 22, 14, 9, 5, 20)  # of what is asked, of a hundred
 
 
@@ -42,6 +43,7 @@ class Shape:
     supervised: int = 2  # under one supervisor
     pooled: int = 1  # through PgBouncer
     schedulers: int = 2
+    broken: str = ""  # on purpose: a name in faults.broken
 
 
 @dataclass(frozen=True)
@@ -103,11 +105,15 @@ def planned(
     gap: float,
     rate: float = 40.0,
     shape: Shape | None = None,
+    steady: bool = False,
 ) -> Run:
     """The run of a seed: each kind of fault at least once, in an order of its own, a fault every
-    `gap` seconds on average."""
+    `gap` seconds on average. `steady`: some long job runs at any time."""
     dice = random.Random(seed)
     workload = tuple(_workload(dice, seconds, rate))
+    if steady:
+        times = range(int(seconds / 0.6))
+        workload += tuple(Op(round(0.6 * n, 3), "long", dice.choice(ROOMY), n) for n in times)
     faults = tuple(_faults(dice, seconds, kinds, gap))
     return Run(seed, shape or Shape(), workload, faults)
 

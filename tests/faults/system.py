@@ -21,6 +21,7 @@ from fairlane.core.connect import connected
 from fairlane.core.migrate import migrate
 from fairlane.scheduler import store
 from faults import bodies, pooler
+from faults.broken import BUILDS
 from faults.database import AWAY, DatabaseWitness
 from faults.plan import LIMITS, TENANTS, Shape
 from faults.postgres import Postgres, free_port
@@ -117,6 +118,8 @@ class System:
         async with connected(self.postgres.url) as connection:
             for tenant, written in triggers():
                 await store.create(connection, tenant, written)
+            if self.shape.broken:
+                await BUILDS[self.shape.broken].apply(connection)
 
     def _man(self) -> None:
         """Give every post its process."""

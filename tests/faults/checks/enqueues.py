@@ -7,6 +7,8 @@ from faults.checks.base import Violation
 from faults.history import Call, History
 from faults.moves import Transition
 
+# A commit has its time before it is on the disk, and is seen only then.
+UNSEEN = 3.0
 ENQUEUES = frozenset(
     {"library", "own_id", "batch", "transaction", "by_http", "dedupe", "keyed", "later", "long"}
     | {"nemesis"}
@@ -101,9 +103,8 @@ def a_dedupe_key_has_one_live_job(history: History) -> Iterator[Violation]:
         key = call.detail.get("dedupe_key")
         if not key or call.outcome != "ok" or not call.detail.get("deduplicated"):
             continue
-        # Clocks of commit and client differ by what a commit takes to be told.
         if not any(
-            job == call.job and start <= call.ended + 0.5 and end >= call.began - 0.5
+            job == call.job and start <= call.ended + UNSEEN and end >= call.began - UNSEEN
             for job, start, end in spans[key]
         ):
             words = f'told of job {call.job}, which did not have the key "{key}" then'

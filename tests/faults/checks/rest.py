@@ -6,7 +6,8 @@ from itertools import groupby
 from faults.checks.base import Violation
 from faults.history import Change, History
 
-CLOCKS = 0.3
+# A commit has its time before it is on the disk, and is seen only then.
+UNSEEN = 3.0
 
 
 def nothing_is_left(history: History) -> Iterator[Violation]:
@@ -71,8 +72,8 @@ def what_was_read_was_so(history: History) -> Iterator[Violation]:
         ends = [*(move.at for move in moves[1:]), float("inf")]
         if not any(
             move.to.partition(",")[0] == told
-            and move.at <= call.ended + CLOCKS
-            and end >= call.began - CLOCKS
+            and move.at <= call.ended + UNSEEN
+            and end >= call.began - UNSEEN
             for move, end in zip(moves, ends, strict=True)
         ):
             yield Violation(f"job {call.job} was told to be {told}", (call, *moves))
