@@ -12,6 +12,7 @@ LASTS: dict[str, tuple[float, float]] = {
     "stop_worker": (4.0, 6.0),  # SIGSTOP past the lease, then SIGCONT: a zombie
     "stop_scheduler": (3.0, 6.0),
     "same_name": (0.0, 0.0),  # a worker of the same name registers and is never heard of again
+    "stale_calls": (2.5, 3.5),  # by one whose lease is over: everything that a worker can say
     # The database.
     "terminate_backend": (0.0, 0.0),
     "kill_backend": (0.0, 0.0),  # SIGKILL: the server restarts by itself, as after a crash

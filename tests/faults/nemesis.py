@@ -22,6 +22,7 @@ from faults.blows.jobs import Jobs
 from faults.blows.network import Network
 from faults.blows.people import People
 from faults.blows.processes import Processes
+from faults.blows.stale import Stale
 from faults.clients import Clients
 from faults.history import Injected
 from faults.plan import Fault
@@ -32,7 +33,7 @@ PATIENCE = 30.0  # seconds in which a fault is to come about
 ROOM = "select fairlane.set_tenant(slug, '{\"max_running\": 10}') from fairlane.tenant"
 
 
-class Nemesis(Processes, Database, Network, Jobs, People):
+class Nemesis(Processes, Database, Network, Jobs, Stale, People):
     """One method a kind; each answers whom it hit, whether that was seen, and what else to keep."""
 
     def __init__(self, system: System, clients: Clients) -> None:

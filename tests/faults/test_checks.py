@@ -169,6 +169,11 @@ def a_zombie_speaks_during_the_next_attempt(story: Story) -> None:
     story.commit(("log_line", "insert", {"job_id": "z", "attempt": 1}))
 
 
+@wrong("I6")
+def a_call_is_listened_to_after_its_lease(story: Story) -> None:
+    story.ask("stale", "a", saying="report")
+
+
 @wrong("I7")
 def a_job_ends_twice(story: Story) -> None:
     story.commit(("history", "insert", {**story.jobs["a"], "status": "succeeded"}))

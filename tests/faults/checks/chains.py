@@ -46,6 +46,10 @@ def attempts_count_up(history: History) -> Iterator[Violation]:
 
 def only_who_holds_a_job_moves_it(history: History) -> Iterator[Violation]:
     """I6: an attempt ends under its own number and worker; an old one says nothing any more."""
+    for call in history.calls:
+        if call.op == "stale" and call.outcome == "ok":
+            words = f"{call.detail['saying']} of job {call.job} was listened to after its lease"
+            yield Violation(words, (call,))
     current: dict[str, int] = {}
     for move in history.moves.in_order:
         if move.came_from == "running" and move.to in FINAL:
