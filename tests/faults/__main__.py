@@ -9,6 +9,7 @@ import logging
 import os
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,13 @@ def main() -> int:
     logging.getLogger("fairlane").setLevel(logging.CRITICAL)
     verdict = Verdict()
     for run in _runs(words):
-        verdict.outcomes.append(outcome := asyncio.run(_tried(run)))
+        try:
+            outcome = asyncio.run(_tried(run))
+        except Exception as error:  # of the harness, not of the product: nothing was shown
+            traceback.print_exception(error)
+            verdict.broken_off.append(f"seed {run.seed}: {error!r}")
+            continue
+        verdict.outcomes.append(outcome)
         _tell(outcome)
         if outcome.violations and words.shrink:
             asyncio.run(_shrunk(outcome, words.shrink * 60))

@@ -19,7 +19,9 @@ from faults.plan import Fault, Op, Run
 from faults.residue import residue
 from faults.system import AWAY, System, running
 
-DRAIN = 60.0  # seconds in which everything is to be done once all is healed
+DRAIN = 60.0  # seconds in which everything is to be done once all is healed;
+LONGEST = 240.0  # or, where the machine is slow and there is less left all the time, in these
+STUCK = 20.0  # seconds without progress
 SOON = 40  # as many calls at once; more wait, as they would for a busy client
 
 LEFT = """
@@ -98,21 +100,30 @@ def _time(step: Op | Fault) -> float:
 
 
 async def _drained(system: System) -> float | None:
-    """When nothing was left to do, twice in a row."""
-    end, calm = clocks.now() + DRAIN, 0
-    while clocks.now() < end:
-        try:
-            connection = await system.admin()
-            try:
-                calm = calm + 1 if await connection.fetchval(LEFT) == 0 else 0
-            finally:
-                connection.terminate()
-        except AWAY:
-            calm = 0
+    """When nothing was left to do, three times in a row."""
+    began = moved = clocks.now()
+    calm, least = 0, 10**9
+    while (now := clocks.now()) < began + DRAIN or now < min(moved + STUCK, began + LONGEST):
+        left = await _left(system)
+        calm = calm + 1 if left == 0 else 0
+        if left is not None and left < least:
+            least, moved = left, now
         if calm == 3:
             return clocks.now()
         await asyncio.sleep(0.3)
     return None
+
+
+async def _left(system: System) -> int | None:
+    try:
+        connection = await system.admin()
+        try:
+            left: int = await connection.fetchval(LEFT)
+        finally:
+            connection.terminate()
+    except AWAY:
+        return None
+    return left
 
 
 async def _final(system: System, healed: float, drained: float | None) -> Final:

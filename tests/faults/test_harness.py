@@ -109,6 +109,12 @@ def test_a_run_in_which_hardly_anything_succeeded_is_invalid() -> None:
     assert "only 1 of 4 operations succeeded" in verdict.text()
 
 
+def test_a_run_that_the_harness_could_not_finish_is_invalid() -> None:
+    verdict = Verdict([_outcome()], broken_off=["seed 1: TypeError()"])
+    assert verdict.status == INVALID
+    assert "INVALID: seed 1: TypeError()" in verdict.text()
+
+
 def test_a_violation_is_worse_than_an_invalid_run() -> None:
     outcome = _outcome(injected=())
     outcome.found["I1 no acknowledged job is lost"] = [Violation("lost", ())]

@@ -48,6 +48,7 @@ class Verdict:
     outcomes: list[Outcome] = field(default_factory=list)
     scenes: list[dict[str, Any]] = field(default_factory=list)
     scenes_failed: bool = False
+    broken_off: list[str] = field(default_factory=list)  # by a fault of the harness
 
     @property
     def bounds(self) -> list[Bound]:
@@ -58,7 +59,8 @@ class Verdict:
         missed = any(not bound.met for bound in self.bounds)
         if self.scenes_failed or missed or any(each.violations for each in self.outcomes):
             return VIOLATED
-        return INVALID if any(each.invalid for each in self.outcomes) else GREEN
+        invalid = self.broken_off or any(each.invalid for each in self.outcomes)
+        return INVALID if invalid else GREEN
 
     def rows(self) -> list[dict[str, Any]]:
         """One a kind of fault, then one for all of them."""
@@ -106,6 +108,7 @@ class Verdict:
         lines += ["", f"{'bound':<52} {'worst':>9} {'allowed':>7}"]
         lines += [f"(less {still:.1f} s in which the machine stood still)"] if still > 1 else []
         lines += [bound.line() for bound in self.bounds]
+        lines += [f"INVALID: {word}" for word in self.broken_off]
         for outcome in self.outcomes:
             lines += [f"INVALID: seed {outcome.run.seed}: {word}" for word in outcome.invalid]
         return "\n".join(lines)
