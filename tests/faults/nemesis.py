@@ -28,7 +28,7 @@ from faults.history import Injected
 from faults.plan import Fault
 from faults.system import System
 
-PATIENCE = 30.0  # seconds in which a fault is to come about
+PATIENCE = 45.0  # seconds in which a fault is to come about
 # What is left over is to be done soon, not to wait at gates.
 ROOM = "select fairlane.set_tenant(slug, '{\"max_running\": 10}') from fairlane.tenant"
 

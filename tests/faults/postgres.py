@@ -19,7 +19,7 @@ SETTINGS = {
     "max_wal_senders": "4",
     "max_replication_slots": "4",
     "listen_addresses": "127.0.0.1",
-    "max_connections": "120",
+    "max_connections": "100",
     "superuser_reserved_connections": "12",
     "unix_socket_permissions": "0777",
     "shared_buffers": "64MB",

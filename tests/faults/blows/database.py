@@ -72,10 +72,14 @@ class Database(Blow):
         refused = False
         try:
             while not refused and len(taken) < 400:
-                try:
-                    taken.append(await asyncpg.connect(self.system.postgres.url, timeout=5))
-                except asyncpg.TooManyConnectionsError:
-                    refused = True
+                some = await asyncio.gather(
+                    *(asyncpg.connect(self.system.postgres.url, timeout=15) for _ in range(20)),
+                    return_exceptions=True,
+                )
+                taken += [each for each in some if isinstance(each, asyncpg.Connection)]
+                refused = any(isinstance(each, asyncpg.TooManyConnectionsError) for each in some)
+                if not refused and any(isinstance(each, BaseException) for each in some):
+                    return "", False, {"error": "the database is away"}
             await asyncio.sleep(seconds)
         finally:
             for connection in taken:
