@@ -8,6 +8,7 @@ import pytest
 
 from faults.bounds import measured
 from faults.checks import CHECKS, check
+from faults.checks.bodies import undone
 from faults.history import History
 from faults.story import Story, begun
 
@@ -392,6 +393,7 @@ def test_a_claim_that_a_crash_undid_is_no_ghost() -> None:
     story.claim("z", "w2", 2)
     story.end("z", pid=2)
     assert violated(story.told()) == set()
+    assert [body.job for body in undone(story.told())] == ["z"]
 
 
 def test_what_a_transaction_made_and_unmade_was_never_there() -> None:

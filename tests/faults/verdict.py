@@ -11,6 +11,7 @@ from typing import Any
 
 from faults.bounds import Bound, measured
 from faults.checks import CHECKS, ELSEWHERE, Violation
+from faults.checks.bodies import undone
 from faults.history import History
 from faults.plan import Run
 
@@ -104,6 +105,8 @@ class Verdict:
             count = sum(len(each.found[name]) for each in self.outcomes)
             lines.append(f"  {name:<40} {'holds' if not count else f'VIOLATED {count} times'}")
         lines += [f"  {name:<40} not here: {why}" for name, why in ELSEWHERE.items()]
+        count = sum(len(undone(each.history)) for each in self.outcomes)
+        lines += ["", f"claims that a crash of the database undid, and bodies that ran on: {count}"]
         still = sum(late for each in self.outcomes for _, late in each.history.lags)
         lines += ["", f"{'bound':<52} {'worst':>9} {'allowed':>7}"]
         lines += [f"(less {still:.1f} s in which the machine stood still)"] if still > 1 else []

@@ -45,6 +45,12 @@ def _undone(history: History, at: float) -> bool:
     )
 
 
+def undone(history: History) -> list[Body]:
+    """Bodies whose claim a crash has undone, which is allowed."""
+    starts = [history.bodies[nth] for nth, claim in claims_of(history).items() if claim is None]
+    return [body for body in starts if _undone(history, body.at)]
+
+
 def every_body_was_claimed(history: History) -> Iterator[Violation]:
     """I11: no ghost runs, and one run a claim."""
     for nth, claim in claims_of(history).items():
