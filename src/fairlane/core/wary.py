@@ -53,8 +53,9 @@ class Wary(asyncpg.Connection):
         super()._process_log_message(fields, last_query)  # type: ignore[misc]
 
     def _cancel_current_command(self, waiter: "asyncio.Future[None]", *args: Any) -> None:
-        # Soon, not now: asyncpg still has a word to say on this connection.
-        asyncio.get_running_loop().call_soon(self.terminate)
+        # Soon, not now: asyncpg has a word to say on this connection, and its pool is to see that
+        # it is being given up before it is gone.
+        asyncio.get_running_loop().call_later(0.01, self.terminate)
 
 
 def watch(found: Any) -> None:

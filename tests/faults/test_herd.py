@@ -1,0 +1,70 @@
+"""Thirty idle workers, and the database restarts: they come back, and not all at once for ever."""
+
+import asyncio
+import signal
+import time
+
+import pytest
+
+from fairlane import Fairlane
+from fairlane.core import connect
+from fairlane.worker.worker import Worker
+from faults.proxy import Proxy
+from faults.scene import scene
+from faults.servers import Server
+
+pytestmark = [pytest.mark.fault, pytest.mark.faults, pytest.mark.timeout(180)]
+
+WORKERS = 30
+DOWN = 5.0  # seconds
+A_SECOND = 10  # tries of one worker, which has four loops
+
+
+async def test_thirty_workers_come_back_without_a_storm(server: Server) -> None:
+    """Each as a process has it; in one, for this machine's sake."""
+    with scene("thundering_herd") as played, Proxy(*server.target) as proxy:
+        url = proxy.url(server.url())
+        workers = [
+            Worker(Fairlane(url), url, {"default": 1}, name=f"w{n}", lease_seconds=60)
+            for n in range(WORKERS)
+        ]
+        running = [asyncio.create_task(each.run()) for each in workers]
+        try:
+            async with asyncio.timeout(60):
+                for each in workers:
+                    await each.ready.wait()
+            assert server.process is not None
+            server.process.send_signal(signal.SIGINT)
+            await asyncio.to_thread(server.process.wait)
+            played.injected += 1
+            down, tried = time.monotonic(), proxy.fired["refused"]
+            await asyncio.sleep(DOWN)
+            tries = (proxy.fired["refused"] - tried) / (time.monotonic() - down)
+            await asyncio.to_thread(server.start)
+            up = time.monotonic()
+            async with connect.connected(server.url()) as db:
+                back = 0
+                while back < WORKERS and time.monotonic() - up < 20:
+                    # A claim shows it: an idle worker asks every second.
+                    back = await db.fetchval(
+                        "select count(*) from fairlane.worker where last_seen_at > $1",
+                        await db.fetchval("select clock_timestamp() - interval '2 minutes'"),
+                    )
+                    seen = await db.fetchval(
+                        "select count(*) from pg_stat_activity"
+                        " where application_name = 'fairlane worker'"
+                    )
+                    back = min(back, seen)
+                    await asyncio.sleep(0.1)
+            took = time.monotonic() - up
+            played.operations += WORKERS
+            played.check("all are back in time", [took] if took > 10 else [])
+            storm = tries > WORKERS * A_SECOND
+            played.check("no storm while it was away", [tries] if storm else [])
+        finally:
+            for each in workers:
+                each.stop()
+            await asyncio.wait(running, timeout=30)
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
