@@ -8,13 +8,15 @@ from faults.moves import FINAL
 
 LIVE = ("scheduled", "queued")
 PARKED = "dead_letter, pending"
+SETTLED = ("dead_letter, resolved", "dead_letter, ignored")
 ALLOWED = frozenset(
     {("none", to) for to in LIVE}
     | {("scheduled", "queued"), ("queued", "running")}
     | {("running", to) for to in (*LIVE, *FINAL, PARKED)}
     | {(waits, "canceled") for waits in LIVE}
     | {("queued", "succeeded")}  # answered by the result of another
-    | {(PARKED, to) for to in ("queued", "dead_letter, resolved", "dead_letter, ignored")}
+    | {(PARKED, to) for to in ("queued", *SETTLED)}
+    | {(settled, PARKED) for settled in SETTLED}  # opened again
 )
 
 
