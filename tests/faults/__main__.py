@@ -78,8 +78,8 @@ def _runs(words: argparse.Namespace) -> list[Run]:
     if unknown := sorted(set(kinds) - set(LASTS)):
         sys.exit(f"no such fault: {unknown[0]}; there are: {', '.join(LASTS)}")
     if words.quick:
-        chaos = planned(words.seed, 95, kinds, gap=2.2, rate=words.rate)
-        return [chaos, _calm(words.seed + 1, 70, words.rate)]
+        chaos = planned(words.seed, 80, kinds, gap=2.0, rate=words.rate)
+        return [chaos, _calm(words.seed + 1, 90, words.rate)]
     if words.long:
         rounds = range(words.seed, words.seed + 7)
         runs = [planned(seed, 290, kinds, gap=1.7, rate=words.rate) for seed in rounds]

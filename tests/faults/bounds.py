@@ -70,9 +70,7 @@ def _figures(history: History) -> Iterator[tuple[str, float]]:
     for fault in history.injected:
         at = fault.detail.get("at", fault.began)
         if fault.kind == "poison":
-            job = fault.detail.get("job")
-            deaths = sum(1 for b in history.bodies if b.job == job and b.what == "start")
-            yield "poison", float(deaths)
+            yield "poison", float(_deaths(history, fault.detail.get("job", "")))
         if not fault.worked or not _alone(history, fault):
             continue
         if fault.kind in ("kill_worker", "kill_child"):
@@ -95,6 +93,13 @@ def _figures(history: History) -> Iterator[tuple[str, float]]:
                 )
         elif fault.kind == "blackhole_workers":
             yield from (("dark", each) for each in _in_the_dark(history, fault))
+
+
+def _deaths(history: History, job: str) -> int:
+    """Until it was parked; whoever replays it has asked for more."""
+    moves = history.by_job.get(job, [])
+    parked = next((m.at for m in moves if m.to.startswith("dead_letter")), float("inf"))
+    return sum(b.job == job and b.what == "start" and b.at < parked for b in history.bodies)
 
 
 def _handed_over(history: History, fault: Injected) -> Iterator[float]:

@@ -108,13 +108,14 @@ def planned(
     steady: bool = False,
 ) -> Run:
     """The run of a seed: each kind of fault at least once, in an order of its own, a fault every
-    `gap` seconds on average. `steady`: some long job runs at any time."""
+    `gap` seconds on average. `steady`: in the order given, and some long job runs
+    at any time."""
     dice = random.Random(seed)
     workload = tuple(_workload(dice, seconds, rate))
     if steady:
         times = range(int(seconds / 0.6))
         workload += tuple(Op(round(0.6 * n, 3), "long", dice.choice(ROOMY), n) for n in times)
-    faults = tuple(_faults(dice, seconds, kinds, gap))
+    faults = tuple(_faults(dice, seconds, kinds, gap, shuffled=not steady))
     return Run(seed, shape or Shape(), workload, faults)
 
 
@@ -128,16 +129,17 @@ def _workload(dice: random.Random, seconds: float, rate: float) -> Iterable[Op]:
 
 
 def _faults(
-    dice: random.Random, seconds: float, kinds: Sequence[str], gap: float
+    dice: random.Random, seconds: float, kinds: Sequence[str], gap: float, *, shuffled: bool
 ) -> Iterable[Fault]:
     from faults.kinds import LASTS  # the nemesis knows how long each takes
 
     begin, end = 3.0, max(seconds - 2.0, 4.0)
     count = max(int((end - begin) / gap), len(kinds)) if kinds else 0
     chosen = list(kinds) + [dice.choice(list(kinds)) for _ in range(count - len(kinds))]
-    dice.shuffle(chosen)
+    if shuffled:
+        dice.shuffle(chosen)
     step = (end - begin) / max(len(chosen), 1)
     for nth, kind in enumerate(chosen):
         low, high = LASTS[kind]
-        at = begin + step * (nth + dice.random() * 0.8)
+        at = begin + step * (nth + dice.random() * (0.8 if shuffled else 0.2))
         yield Fault(round(at, 3), kind, dice.randrange(10**6), round(dice.uniform(low, high), 2))

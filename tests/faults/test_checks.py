@@ -418,6 +418,18 @@ def test_the_time_to_free_a_dead_workers_jobs_is_measured() -> None:
     assert bound.met
 
 
+def test_the_deaths_by_a_poison_job_count_until_it_is_parked() -> None:
+    """A person who replays it has asked for more of them."""
+    story = begun()
+    story.enqueue("p", max_attempts=1)
+    story.fault("poison", job="p")
+    story.claim("p", "w1")
+    story.bury("p")
+    story.body("start", "p", 2)
+    (bound,) = [each for each in measured([story.told()]) if each.unit == "deaths"]
+    assert bound.figures == [1]
+
+
 def test_a_bound_that_was_missed_is_told() -> None:
     story = begun()
     story.enqueue("z")
