@@ -10,7 +10,7 @@ STAMP := .venv/.installed
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := install
-.PHONY: install up test test-long examples example check format lock bench bench-verbs bench-recovery bench-memory bench-peers bench-bars bench-report screenshots clean help
+.PHONY: install up test test-long examples example check format lock bench bench-verbs bench-recovery bench-memory bench-peers bench-bars bench-report faults faults-long screenshots clean help
 
 install: $(STAMP) ## build .venv from requirements.lock
 	@:
@@ -22,7 +22,7 @@ test: $(STAMP) ## run the tests; ARGS="-k claim -x" goes to pytest
 	@$(BIN)/pytest -n 2 -m "not slow and not faults and not faults_long" --ignore tests/acceptance $(ARGS)
 
 test-long: $(STAMP) ## the tests that take long: deaths by the hundred, every page under axe, models
-	@$(BIN)/pytest -n 2 -m slow --ignore tests/acceptance $(ARGS)
+	@$(BIN)/pytest -n 2 -m "slow and not faults and not faults_long" --ignore tests/acceptance $(ARGS)
 
 examples: $(STAMP) ## run the five example applications end to end, by their own checklists
 	@$(BIN)/pytest -n 2 tests/acceptance $(ARGS)
@@ -68,6 +68,16 @@ bench-report: $(STAMP) ## docs/benchmarks.md and its picture from the results in
 	$$uv pip install --quiet --python .venv-peers/bin/python -e '.[all]' \
 	  -r benchmarks/peers/requirements.txt --override benchmarks/peers/overrides.txt
 	@touch .venv-peers/.installed
+
+# A run that fails is replayed with fewer faults until nothing more can be left out: docs/faults.md.
+FAULTS := mkdir -p build && rm -f build/faults.jsonl && \
+	FAIRLANE_FAULTS_SUMMARY=build/faults.jsonl PYTHONPATH=tests $(BIN)/python -m faults
+
+faults: $(STAMP) ## break a running system in every way, and check what must hold; 6 minutes
+	@$(FAULTS) --quick --scenes $(ARGS)
+
+faults-long: $(STAMP) ## the same with a thousand faults; 45 minutes
+	@$(FAULTS) --long --scenes $(ARGS)
 
 screenshots: $(STAMP) ## each web page in both themes, to build/screenshots
 	@PYTHONPATH=tests $(BIN)/python -m web.screenshots $(ARGS)

@@ -22,7 +22,10 @@ REPORT = 3  # as in guarded.py, which brings asyncio
 
 def main() -> None:
     close_others(REPORT)
-    order: dict[str, Any] = json.loads(sys.stdin.buffer.read())
+    told = sys.stdin.buffer.read()
+    if not told:  # the worker was killed before it said a word
+        return
+    order: dict[str, Any] = json.loads(told)
     guard = Guard(order["worker_pid"], order["grace"])
     guard.start(lambda: _run_task(order))
     os.close(REPORT)

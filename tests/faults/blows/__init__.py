@@ -1,0 +1,1 @@
+"""What can be done to a system, by what it hits."""
