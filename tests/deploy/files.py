@@ -4,6 +4,8 @@ import os
 import shlex
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import yaml
 
 from fairlane.cli.main import cli
 from support.needing import lacking
+from support.workers import until
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -75,3 +78,31 @@ def environment() -> dict[str, str]:
 def uv() -> str | None:
     own = ROOT / ".tools" / "bin" / "uv"
     return str(own) if own.exists() else shutil.which("uv")
+
+
+@contextmanager
+def running(
+    program: Path, folder: Path, *words: str, says: str, user: int | None = None, **more: str
+) -> Iterator[str]:
+    """A process until the block ends, when it is asked to stop; what it said to begin with."""
+    log = folder / f"{words[0]}.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [program, *words],
+            cwd=folder,
+            env={**environment(), **more},
+            stdout=output,
+            stderr=output,
+            user=user,
+            group=user,
+            extra_groups=[] if user else None,
+        )
+    try:
+        until(lambda: says in log.read_text() or process.poll() is not None, says, within=60)
+        assert process.poll() is None, log.read_text()
+        yield log.read_text()
+        process.terminate()
+        assert process.wait(60) == 0, log.read_text()
+    finally:
+        process.kill()
+        process.wait()
