@@ -4,7 +4,7 @@ import os
 import shlex
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -82,20 +82,17 @@ def uv() -> str | None:
 
 @contextmanager
 def running(
-    program: Path, folder: Path, *words: str, says: str, user: int | None = None, **more: str
+    program: Path, folder: Path, *words: str, says: str, prefix: Sequence[str] = (), **more: str
 ) -> Iterator[str]:
     """A process until the block ends, when it is asked to stop; what it said to begin with."""
     log = folder / f"{words[0]}.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [program, *words],
+            [*prefix, program, *words],
             cwd=folder,
             env={**environment(), **more},
             stdout=output,
             stderr=output,
-            user=user,
-            group=user,
-            extra_groups=[] if user else None,
         )
     try:
         until(lambda: says in log.read_text() or process.poll() is not None, says, within=60)
