@@ -48,7 +48,14 @@ def _installed(wheel: Path, extras: str, folder: Path) -> Path:
         [found, "venv", "--quiet", "--clear", "--python", sys.executable, folder], check=True
     )
     wanted = f"fairlane{extras and f'[{extras}]'} @ {wheel.as_uri()}"
-    words = [found, "pip", "install", "--quiet", "--python", folder / "bin" / "python"]
+    words: list[str | Path] = [
+        found,
+        "pip",
+        "install",
+        "--quiet",
+        "--python",
+        folder / "bin" / "python",
+    ]
     words += ["--constraint", ROOT / "requirements.lock", wanted]
     # What `make install` has fetched is enough, where it is kept.
     done = subprocess.run([*words, "--offline"], capture_output=True, env=environment())
