@@ -28,8 +28,10 @@ def test_a_standby_that_takes_over_has_every_job_and_the_workers_go_on_there(
     with pair() as servers:
         asyncio.run(migrate.migrate(servers.url))
         with fleet_of(servers.url, tmp_path) as fleet:
-            jobs = [fleet.enqueue("echo") for _ in range(400)]
             worker = fleet.worker("default=2")
+            fleet.ask("select fairlane.pause_queue('default')")
+            jobs = [fleet.enqueue("echo") for _ in range(400)]
+            fleet.ask("select fairlane.resume_queue('default')")
             until(lambda: len(fleet.runs()) > 20, "they are at work")
 
             servers.kill_the_primary()
