@@ -14,7 +14,7 @@ import pytest
 from fairlane.core import migrate
 from support.cluster import Cluster
 from support.workers import TESTS, Fleet, fleet_of, until
-from upgrade.versions import VERSIONS, source_of
+from upgrade.versions import BEFORE, VERSIONS, source_of
 
 ENDS = {
     "echo": "succeeded",
@@ -37,7 +37,10 @@ def call(url: str, path: str, folder: Path, *words: str) -> "subprocess.Complete
     )
 
 
-@pytest.fixture(params=VERSIONS)
+OLDER = [pytest.param(v, marks=pytest.mark.slow) for v in VERSIONS if v != BEFORE]
+
+
+@pytest.fixture(params=[BEFORE, *OLDER])
 def old(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Where the code of before is found, for PYTHONPATH."""
     return f"{source_of(VERSIONS[request.param], tmp_path)}:{TESTS}"
