@@ -60,7 +60,7 @@ def test_workers_of_before_work_on_while_and_after_the_schema_changes_under_them
     before: Fleet, old: str
 ) -> None:
     """Migrate first, then replace the workers, one by one: nothing waits, nothing is lost."""
-    worker = before.worker(app="upgrade.tasks:app", PYTHONPATH=old, FAIRLANE_LEASE_SECONDS="3")
+    worker = before.worker(app="upgrade.tasks:app", PYTHONPATH=old)
     running = before.enqueue("waits")
     before.until_status(running, "running")
     flood = [before.enqueue("echo") for _ in range(200)]
