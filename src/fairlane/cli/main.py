@@ -1,7 +1,6 @@
 """`fairlane`: finds the command, runs it, and turns what goes wrong into one line and a status."""
 
 import sys
-import traceback
 from collections.abc import Sequence
 from importlib import import_module
 
@@ -42,6 +41,18 @@ COMMANDS = {
 }
 
 
+# What comes with an extra alone: a worker's install stays small.
+EXTRAS = {
+    "fastapi": "server",
+    "httptools": "server",
+    "jinja2": "server",
+    "jwt": "server",
+    "multipart": "server",
+    "starlette": "server",
+    "uvicorn": "server",
+}
+
+
 class Commands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -53,12 +64,18 @@ class Commands(click.Group):
         command: click.Command = getattr(import_module(module), name)
         return command
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from fairlane.cli.summaries import SUMMARIES
+
+        with formatter.section("Commands"):
+            formatter.write_dl(list(SUMMARIES.items()))
+
 
 def _version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
+        from fairlane.version import VERSION
 
-        click.echo(f"fairlane {version('fairlane')}")
+        click.echo(f"fairlane {VERSION}")
         ctx.exit()
 
 
@@ -106,6 +123,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _tell("interrupted", INTERRUPTED)
     except Exception as error:
         if debug and not isinstance(error, click.ClickException):
+            import traceback
+
             traceback.print_exc()
             return FAILED
         return _tell(*_in_words(error))
@@ -120,6 +139,9 @@ def _in_words(error: Exception) -> tuple[str, int]:
             return error.format_message(), error.exit_code
         case FairlaneError():
             return str(error), FAILED
+        case ModuleNotFoundError() if extra := EXTRAS.get((error.name or "").split(".")[0]):
+            said = f"{error.name} is not installed, which this command needs"
+            return f"{said}; run: pip install 'fairlane[{extra}]'", FAILED
         case _:
             said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             return f"{said}; add --debug to see where", FAILED

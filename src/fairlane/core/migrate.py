@@ -1,16 +1,18 @@
 """Brings a database's schema up to date, from many processes at once if need be.
 
-`sql/migrations/NNNN_name.sql` run once each, in order, one transaction a file;
-a file whose first line is `-- fairlane: no-transaction` runs statement by statement,
-each ending with a semicolon at the end of a line. `sql/functions`, `sql/views` and
-`sql/grants.sql` are repeatable: they run again, together, whenever one has changed.
+`sql/migrations/NNNN_name.sql` run once each, in order; a file whose first line is
+`-- fairlane: no-transaction` runs statement by statement, each ending with a semicolon at the end
+of a line. `sql/functions`, `sql/views` and `sql/grants.sql` are repeatable: they run again,
+together, whenever one has changed.
+
+What is pending runs in one transaction (two where a file wants none): processes at work see the
+schema of before or the new one with its functions, never tables without them.
 """
 
 import asyncio
-import hashlib
 import logging
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +21,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import asyncpg
 
+from fairlane.core.migration_files import REPEATABLE, Migration, Source
 from fairlane.errors import (
     DatabaseUnavailable,
     MigrationError,
@@ -27,17 +30,18 @@ from fairlane.errors import (
     ServerTooOld,
 )
 
+__all__ = ["SQL", "Migration", "Source", "check", "locks", "migrate", "pending", "sql"]
+
 log = logging.getLogger(__name__)
 
 SQL = Path(__file__).parents[1] / "sql"
 OLDEST_SERVER = 14
 LOCK = int.from_bytes(b"fairlane")
-REPEATABLE = "functions, views and grants"
 
-# A table that is in use is asked for briefly and often: whoever waits for a lock
-# makes everyone else wait behind it.
-LOCK_TIMEOUT = "2s"
-LOCK_ATTEMPTS = 30
+# A table that is in use is asked for briefly and often: whoever waits for a lock makes everyone
+# else wait behind it. Less than deadlock_timeout, so that it is always we who give way.
+LOCK_TIMEOUT = "500ms"
+LOCK_ATTEMPTS = 60
 
 BOOKS = """\
 create schema if not exists fairlane;
@@ -45,12 +49,21 @@ create table if not exists fairlane.migration (
   number     int         primary key,
   name       text        not null,
   checksum   text        not null,
-  applied_at timestamptz not null default now()
+  applied_at timestamptz not null default now(),
+  fits       int
 );
 create table if not exists fairlane.repeatable (
   checksum   text        primary key,
   applied_at timestamptz not null
 );
+"""
+
+# Books of before had no such column. See docs/upgrades.md.
+MORE_BOOKS = "alter table fairlane.migration add column if not exists fits int;\n"
+APPLIED = """\
+select number, name, checksum, (to_jsonb(m) ->> 'fits')::int as fits
+  from fairlane.migration m
+ order by number
 """
 
 # Functions may call each other in any order, so their bodies are looked at once all are there.
@@ -68,75 +81,6 @@ select pg_proc.oid::regprocedure::text as name,
 
 
 @dataclass(frozen=True)
-class Migration:
-    number: int
-    name: str
-    text: str
-
-    @property
-    def checksum(self) -> str:
-        return _checksum(self.text)
-
-    @property
-    def in_transaction(self) -> bool:
-        return not self.text.startswith("-- fairlane: no-transaction")
-
-    @property
-    def record(self) -> str:
-        return (
-            "insert into fairlane.migration (number, name, checksum) "  # noqa: S608
-            f"values ({self.number}, '{self.name}', '{self.checksum}');\n"
-        )
-
-
-@dataclass(frozen=True)
-class Source:
-    """The SQL files as this code has them."""
-
-    migrations: tuple[Migration, ...]
-    repeatable: tuple[tuple[str, str], ...]
-
-    @classmethod
-    def read(cls, folder: Path) -> "Source":
-        migrations: dict[int, Migration] = {}
-        for path in sorted(folder.glob("migrations/*.sql")):
-            if not re.fullmatch(r"\d{4}_[a-z0-9_]+", path.stem):
-                raise MigrationError(f"{path.name} must be named like 0001_initial.sql")
-            migration = Migration(int(path.stem[:4]), path.stem, _text(path))
-            if other := migrations.get(migration.number):
-                raise MigrationError(f"{other.name} and {path.stem} have the same number")
-            migrations[migration.number] = migration
-        repeatable = [
-            *sorted(folder.glob("functions/*.sql")),
-            *sorted(folder.glob("views/*.sql")),
-            *folder.glob("grants.sql"),
-        ]
-        return cls(
-            tuple(migrations.values()),
-            tuple((str(path.relative_to(folder)), _text(path)) for path in repeatable),
-        )
-
-    @property
-    def checksum(self) -> str | None:
-        """Of all that is repeatable, together; nothing if there is nothing."""
-        if not self.repeatable:
-            return None
-        return _checksum("\0".join(part for file in self.repeatable for part in file))
-
-    @property
-    def newest(self) -> int:
-        return max((migration.number for migration in self.migrations), default=0)
-
-    @property
-    def record(self) -> str:
-        return (
-            "insert into fairlane.repeatable (checksum, applied_at) "  # noqa: S608
-            f"values ('{self.checksum}', clock_timestamp())\n"
-            "on conflict (checksum) do update set applied_at = excluded.applied_at;\n"
-        )
-
-
-@dataclass(frozen=True)
 class Plan:
     """What a database lacks."""
 
@@ -147,6 +91,17 @@ class Plan:
     def names(self) -> list[str]:
         names = [migration.name for migration in self.migrations]
         return [*names, REPEATABLE] if self.repeatable else names
+
+    def stages(self) -> list[list[Migration]]:
+        """What shares a transaction; a file that wants none stands alone. The last stage has room
+        for what is repeatable."""
+        stages: list[list[Migration]] = [[]]
+        for migration in self.migrations:
+            if migration.in_transaction:
+                stages[-1].append(migration)
+            else:
+                stages += [[migration], []]
+        return [*(stage for stage in stages[:-1] if stage), stages[-1]]
 
 
 async def migrate(url: str, *, source: Path | None = None) -> list[str]:
@@ -160,10 +115,10 @@ async def migrate(url: str, *, source: Path | None = None) -> list[str]:
             plan = await _plan(conn, files)
             if plan.books:
                 await conn.execute(BOOKS)
-            for migration in plan.migrations:
-                await _apply(conn, migration)
-            if plan.repeatable:
-                await _apply_repeatable(conn, files)
+            *stages, last = plan.stages()
+            for stage in stages:
+                await _apply(conn, stage)
+            await _apply(conn, last, files if plan.repeatable else None)
             return plan.names()
 
 
@@ -171,6 +126,15 @@ async def pending(url: str, *, source: Path | None = None) -> list[str]:
     """The names of what `migrate` would apply."""
     async with _connection(url) as conn:
         return (await _plan(conn, Source.read(source or SQL))).names()
+
+
+async def locks(url: str, *, source: Path | None = None) -> dict[str, Mapping[str, str]]:
+    """What `migrate` would apply, each with the locks that it takes on tables in use."""
+    files = Source.read(source or SQL)
+    async with _connection(url) as conn:
+        plan = await _plan(conn, files)
+    found = {migration.name: migration.locks for migration in plan.migrations}
+    return {**found, REPEATABLE: files.repeatable_locks} if plan.repeatable else found
 
 
 async def sql(url: str, *, source: Path | None = None) -> str:
@@ -184,21 +148,21 @@ async def sql(url: str, *, source: Path | None = None) -> str:
 async def check(conn: "asyncpg.Connection[Any]", *, source: Path | None = None) -> None:
     """Refuse a schema this code cannot work on; for processes at their start.
 
-    Functions newer than this code's own are fine: they keep the promises of the old.
+    Functions newer than this code's own are fine: they keep the promises of the old. So are
+    migrations newer than it knows, where each of them says that it fits this code.
     """
     files = Source.read(source or SQL)
     _refuse_old_server(conn)
-    lacking = files.migrations
-    seen = False
+    plan = Plan(False, files.migrations, files.checksum is not None)
     if await _has_books(conn):
-        applied = {row[0] for row in await conn.fetch("select number from fairlane.migration")}
-        if max(applied, default=0) > files.newest:
-            raise SchemaTooNew(max(applied), known=files.newest)
-        lacking = tuple(m for m in files.migrations if m.number not in applied)
-        seen = await conn.fetchval(
+        rows = await conn.fetch(APPLIED)
+        newer = _refuse_unfit(rows, files)
+        applied = {row["number"] for row in rows}
+        seen = newer or await conn.fetchval(
             "select exists (select from fairlane.repeatable where checksum = $1)", files.checksum
         )
-    plan = Plan(False, lacking, files.checksum is not None and not seen)
+        lacking = tuple(m for m in files.migrations if m.number not in applied)
+        plan = Plan(False, lacking, files.checksum is not None and not seen)
     if plan.names():
         raise SchemaTooOld(plan.names())
 
@@ -254,11 +218,12 @@ async def _has_books(conn: "asyncpg.Connection[Any]") -> bool:
 async def _plan(conn: "asyncpg.Connection[Any]", files: Source) -> Plan:
     if not await _has_books(conn):
         return Plan(True, files.migrations, files.checksum is not None)
-    rows = await conn.fetch("select number, name, checksum from fairlane.migration order by number")
+    rows = await conn.fetch(APPLIED)
+    newer = _refuse_unfit(rows, files)
     known = {migration.number: migration for migration in files.migrations}
-    for number, name, checksum in rows:
+    for number, name, checksum, _ in rows:
         if number > files.newest:
-            raise SchemaTooNew(rows[-1]["number"], known=files.newest)
+            break
         if number not in known:
             raise MigrationError(f"{name} was applied and its file is gone; put the file back")
         if known[number].checksum != checksum:
@@ -273,8 +238,17 @@ async def _plan(conn: "asyncpg.Connection[Any]", files: Source) -> Plan:
     return Plan(
         books=False,
         migrations=tuple(m for m in files.migrations if m.number not in applied),
-        repeatable=files.checksum is not None and files.checksum != current,
+        # Functions of before must never replace those of a newer schema.
+        repeatable=not newer and files.checksum is not None and files.checksum != current,
     )
+
+
+def _refuse_unfit(rows: Sequence[Mapping[str, Any]], files: Source) -> bool:
+    """Whether the schema is newer than this code; an error where it is too new to work on."""
+    newer = [row for row in rows if row["number"] > files.newest]
+    if any(row["fits"] is None or row["fits"] > files.newest for row in newer):
+        raise SchemaTooNew(newer[-1]["number"], known=files.newest)
+    return bool(newer)
 
 
 # Applying -------------------------------------------------------------------
@@ -299,41 +273,58 @@ async def _alone(conn: "asyncpg.Connection[Any]") -> AsyncIterator[None]:
             await conn.execute(f"select pg_advisory_unlock({LOCK})")
 
 
-async def _apply(conn: "asyncpg.Connection[Any]", migration: Migration) -> None:
+async def _apply(
+    conn: "asyncpg.Connection[Any]", migrations: Sequence[Migration], files: Source | None = None
+) -> None:
+    """One stage, and with the last of them what is repeatable."""
+    names = [migration.name for migration in migrations]
+    if not all(migration.in_transaction for migration in migrations):
+        await _apply_in_parts(conn, migrations[0])
+        return
+
+    async def whole() -> None:
+        async with conn.transaction():
+            if migrations:
+                await conn.execute(MORE_BOOKS)
+                await _take_locks(conn, migrations)
+            for migration in migrations:
+                await _execute(conn, migration.name, migration.text)
+                await conn.execute(migration.record)
+            if files is not None:
+                await _replace(conn, files)
+
+    if files is not None:
+        names.append(REPEATABLE)
+    if names:
+        log.info("applying %s", ", ".join(names))
+        await _with_patience(", ".join(names), whole)
+
+
+async def _take_locks(conn: "asyncpg.Connection[Any]", migrations: Sequence[Migration]) -> None:
+    """All of them before any work is done: what cannot be had is noticed at once."""
+    locks = {lock for migration in migrations for lock in migration.locks.items()}
+    for table, mode in sorted(locks):
+        if await conn.fetchval("select to_regclass($1)", f"fairlane.{table}") is not None:
+            await conn.execute(f"lock table fairlane.{table} in {mode} mode")
+
+
+async def _apply_in_parts(conn: "asyncpg.Connection[Any]", migration: Migration) -> None:
     log.info("applying %s", migration.name)
-
-    async def whole() -> None:
-        async with conn.transaction():
-            await _execute(conn, migration.name, migration.text)
-            await conn.execute(migration.record)
-
-    async def in_parts() -> None:
-        for statement in _statements(migration.text):
-            await _execute(conn, migration.name, statement)
-        await conn.execute(migration.record)
-
-    if migration.in_transaction:
-        await _with_patience(migration.name, whole)
-    else:
-        await conn.execute("set lock_timeout = 0")
-        await in_parts()
-        await conn.execute(f"set lock_timeout = '{LOCK_TIMEOUT}'")
+    await conn.execute(f"set lock_timeout = 0; {MORE_BOOKS}")
+    for statement in _statements(migration.text):
+        await _execute(conn, migration.name, statement)
+    await conn.execute(migration.record)
+    await conn.execute(f"set lock_timeout = '{LOCK_TIMEOUT}'")
 
 
-async def _apply_repeatable(conn: "asyncpg.Connection[Any]", files: Source) -> None:
-    log.info("applying %s", REPEATABLE)
-
-    async def whole() -> None:
-        async with conn.transaction():
-            await conn.execute(CHECK_LATER)
-            for name, text in files.repeatable:
-                await _execute(conn, name, text)
-            await conn.execute(CHECK_NOW)
-            for name, validate in await conn.fetch(NEW_FUNCTIONS):
-                await _execute(conn, name, validate)
-            await conn.execute(files.record)
-
-    await _with_patience(REPEATABLE, whole)
+async def _replace(conn: "asyncpg.Connection[Any]", files: Source) -> None:
+    await conn.execute(CHECK_LATER)
+    for name, text in files.repeatable:
+        await _execute(conn, name, text)
+    await conn.execute(CHECK_NOW)
+    for name, validate in await conn.fetch(NEW_FUNCTIONS):
+        await _execute(conn, name, validate)
+    await conn.execute(files.record)
 
 
 async def _with_patience(name: str, apply: Callable[[], Awaitable[None]]) -> None:
@@ -367,28 +358,29 @@ async def _execute(conn: "asyncpg.Connection[Any]", name: str, text: str) -> Non
 def _script(plan: Plan, files: Source) -> Iterator[str]:
     yield "-- Run it with: psql --set ON_ERROR_STOP=on"
     yield f"set lock_timeout = '{LOCK_TIMEOUT}';\n"
-    if plan.books:
-        yield BOOKS
-    for migration in plan.migrations:
-        body = f"{migration.text.rstrip()}\n\n{migration.record}"
-        yield f"-- {migration.name}"
-        yield f"begin;\n{body}commit;\n" if migration.in_transaction else body
-    if plan.repeatable:
-        yield f"-- {REPEATABLE}"
-        yield f"begin;\n{CHECK_LATER}"
+    yield BOOKS if plan.books else MORE_BOOKS
+    *stages, last = plan.stages()
+    for stage in stages:
+        yield from _together(stage) if stage[0].in_transaction else _texts(stage)
+    yield from _together(last, files if plan.repeatable else None)
+
+
+def _together(migrations: Sequence[Migration], files: Source | None = None) -> Iterator[str]:
+    yield "begin;\n"
+    yield from _texts(migrations)
+    if files is not None:
+        yield f"-- {REPEATABLE}\n{CHECK_LATER}"
         for name, text in files.repeatable:
             yield f"-- {name}\n{text.rstrip()}\n"
-        yield f"{files.record}commit;\n"
+        yield files.record
+    yield "commit;\n"
+
+
+def _texts(migrations: Sequence[Migration]) -> Iterator[str]:
+    for migration in migrations:
+        yield f"-- {migration.name}\n{migration.text.rstrip()}\n\n{migration.record}"
 
 
 def _statements(text: str) -> list[str]:
     parts = re.split(r"(?<=;)[ \t]*$", text, flags=re.MULTILINE)
     return [part for part in parts if re.sub(r"--.*", "", part).strip()]
-
-
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8")
-
-
-def _checksum(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()

@@ -5,11 +5,11 @@ import logging
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from importlib.metadata import version
 
 from fairlane.config import Settings
 from fairlane.errors import ConfigError
 from fairlane.metrics.text import CONTENT_TYPE, Page, names_of
+from fairlane.version import VERSION
 
 log = logging.getLogger("fairlane.metrics")
 
@@ -19,7 +19,7 @@ def told(part: str, fill: Callable[[Page], None]) -> str:
     from prometheus_client import REGISTRY, generate_latest
 
     page = Page()
-    page.add("fairlane_build_info", 1, version("fairlane"), part)
+    page.add("fairlane_build_info", 1, VERSION, part)
     fill(page)
     return page.text(names_of(part)) + generate_latest(REGISTRY).decode()
 

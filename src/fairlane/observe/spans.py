@@ -3,7 +3,6 @@ Development: all names that come from them stand here. Imported only when traces
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID
 
@@ -24,6 +23,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from fairlane.observe import trace
 from fairlane.outcome import Bounced, Canceled, Done, Failed, Outcome, Reused, Snoozed
 from fairlane.redact import speaking
+from fairlane.version import VERSION
 
 if TYPE_CHECKING:
     from fairlane.worker.attempt import Attempt
@@ -63,7 +63,7 @@ class Spans:
     """`send {queue}` where a job is enqueued; `process {queue}` for each attempt, linked to it."""
 
     def __init__(self, provider: TracerProvider) -> None:
-        self._tracer = provider.get_tracer("fairlane", version("fairlane"))
+        self._tracer = provider.get_tracer("fairlane", VERSION)
 
     @contextmanager
     def sending(self, caller: str | None = None) -> Iterator["Sending"]:

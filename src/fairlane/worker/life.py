@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import version
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -29,6 +28,7 @@ from fairlane.metrics.working import Working
 from fairlane.observe.about import about
 from fairlane.outcome import Bounced, Outcome, Reused
 from fairlane.saying import lines
+from fairlane.version import VERSION
 from fairlane.worker.attempt import Attempt, Stop
 from fairlane.worker.claimer import Claimer
 from fairlane.worker.executors import Executors
@@ -130,7 +130,7 @@ class Life:
                 terms.queues,
                 hostname=socket.gethostname(),
                 pid=os.getpid(),
-                version=version("fairlane"),
+                version=VERSION,
                 lease_seconds=terms.lease_seconds,
                 metadata={"definitions": sorted({task.key for task in terms.app.tasks.values()})},
             )

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from importlib.metadata import version
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -13,9 +12,10 @@ from fairlane.executors.http.calls import HttpCalls
 from fairlane.executors.http.settings import HttpSettings
 from fairlane.executors.values import values_of
 from fairlane.observe import trace
+from fairlane.version import VERSION
 from fairlane.worker.attempt import Attempt
 
-_AGENT = f"fairlane/{version('fairlane')}"
+_AGENT = f"fairlane/{VERSION}"
 _PRINTABLE = "".join(map(chr, range(0x20, 0x7F)))
 
 
