@@ -86,7 +86,7 @@ def plant(address: str, admin: str, worker: str, canary: Canaries) -> dict[str, 
         ids["token"] = good(http.post("/tokens", json=token))["id"]
     with signed_in(address, admin) as browser:
         view = {"_token": token_of(browser.get("/account").text), "name": canary("view name")}
-        view["query"] = f"q={canary('view query')}"
+        view["with:kind"] = canary("view query")
         assert browser.post("/t/acme/views", data=view).status_code == 303
     return ids
 

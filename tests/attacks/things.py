@@ -22,6 +22,7 @@ TABLES = {
     "/admin/tenants": (),
     "/admin/plans": (),
     "/admin/queues": (),
+    "/admin/workers": ("worker",),
 }
 
 
