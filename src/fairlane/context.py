@@ -119,6 +119,7 @@ class JobContext:
         "canceled",
         "correlation_id",
         "deadline",
+        "fence",
         "job_id",
         "payload",
         "tenant",
@@ -139,11 +140,15 @@ class JobContext:
         sink: Sink | None = None,
         scrub: "Callable[[], Redactor] | None" = None,
         named: Attempted | None = None,
+        fence: int | None = None,
     ) -> None:
         self.tenant = tenant
         self.tenant_id = tenant_id
         self.job_id = job_id
         self.attempt = attempt
+        # Rises with every start of this job, also where an attempt is not counted: who writes
+        # elsewhere hands it on, and lets nobody with a lower one write after it.
+        self.fence = attempt if fence is None else fence
         self.payload = payload or {}
         self.correlation_id = correlation_id
         self.deadline = deadline
@@ -177,6 +182,7 @@ class JobContext:
             sink=sink,
             scrub=scrub,
             named=attempt,
+            fence=attempt.attempt,
         )
 
     @property
@@ -313,6 +319,7 @@ class JobContext:
             "tenant_id": str(self.tenant_id),
             "job_id": str(self.job_id),
             "attempt": self.attempt,
+            "fence": self.fence,
             "payload": self.payload,
             "correlation_id": self.correlation_id,
             "deadline": self.deadline and self.deadline.isoformat(),
@@ -349,6 +356,7 @@ class JobContext:
             acquire=acquire,
             sink=sink,
             named=Named.in_order(order),
+            fence=order["fence"],
         )
 
 

@@ -92,6 +92,7 @@ async def test_a_command_gets_what_it_is_given_and_nothing_of_the_worker(
         "FAIRLANE_TENANT": "acme",
         "FAIRLANE_TENANT_ID": str(attempt.tenant_id),
         "FAIRLANE_ATTEMPT": "2",
+        "FAIRLANE_FENCE": str(attempt.attempt),
         "FAIRLANE_CORRELATION_ID": "c-1",
         "FAIRLANE_DEFINITION": "sync",
         "FAIRLANE_VERSION": "7",

@@ -82,6 +82,7 @@ def _own(attempt: Attempt, ctx: JobContext) -> dict[str, str]:
         "FAIRLANE_TENANT": attempt.tenant,
         "FAIRLANE_TENANT_ID": str(attempt.tenant_id),
         "FAIRLANE_ATTEMPT": str(attempt.number),
+        "FAIRLANE_FENCE": str(attempt.attempt),
         "FAIRLANE_CORRELATION_ID": attempt.correlation_id or str(attempt.job_id),
         "FAIRLANE_DEFINITION": attempt.key,
         "FAIRLANE_VERSION": attempt.version,
