@@ -10,7 +10,7 @@ STAMP := .venv/.installed
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := install
-.PHONY: install up test test-long examples example check format lock bench bench-recovery bench-memory bench-peers screenshots clean help
+.PHONY: install up test test-long examples example check format lock bench bench-recovery bench-memory bench-peers screenshots docs docs-serve clean help
 
 install: $(STAMP) ## build .venv from requirements.lock
 	@:
@@ -62,9 +62,16 @@ bench-peers: .venv-peers/.installed ## Fairlane beside its peers, in one run
 screenshots: $(STAMP) ## each web page in both themes, to build/screenshots
 	@PYTHONPATH=tests $(BIN)/python -m web.screenshots $(ARGS)
 
+docs: $(STAMP) ## the site, to build/site; a broken link or anchor stops it
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict $(ARGS)
+	@echo "built build/site/index.html"
+
+docs-serve: $(STAMP) ## the site at PORT, anew at each change
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve --dev-addr 127.0.0.1:$(PORT)
+
 lock: ## compile requirements.lock anew; ARGS=--upgrade takes the newest versions
 	@$(find_uv); test -n "$$uv" || { echo "make lock needs uv"; exit 1; }; \
-	$$uv pip compile --quiet --universal --generate-hashes --all-extras --group dev \
+	$$uv pip compile --quiet --universal --generate-hashes --all-extras --group dev --group docs \
 	  --python-version 3.11 --no-emit-index-url --custom-compile-command "make lock" \
 	  --output-file requirements.lock pyproject.toml $(ARGS)
 

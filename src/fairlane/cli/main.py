@@ -120,6 +120,8 @@ def _in_words(error: Exception) -> tuple[str, int]:
             return error.format_message(), error.exit_code
         case FairlaneError():
             return str(error), FAILED
+        case _ if getattr(error, "sqlstate", None) == "42501":
+            return f"{error}; connect as the owner of the schema, who ran fairlane migrate", FAILED
         case _:
             said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             return f"{said}; add --debug to see where", FAILED
