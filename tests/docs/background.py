@@ -32,9 +32,8 @@ class Background:
         words = shlex.split(command, comments=True)
         listens = words[0] != "fairlane" or words[1] in ("up", "server")
         if listens and "--port" not in words:
-            words += ["--port", str(self._folder.port)]
-        elif "--port" in words:
-            words[words.index("--port") + 1] = str(self._folder.port)
+            words += ["--port", str(self._folder.ports["8080"])]
+        port = int(words[words.index("--port") + 1]) if listens else None
         log = self._folder.path / f".{len(self._running)}.log"
         with log.open("wb") as out:
             process = subprocess.Popen(
@@ -47,16 +46,16 @@ class Background:
             )
         self._running.append((process, log))
         deadline = time.monotonic() + 40
-        while not self._is_ready(words, listens, log):
+        while not self._is_ready(words, port, log):
             said = f"{where}: {command}\n{log.read_text()}"
             assert process.poll() is None, f"it ended: {said}"
             assert time.monotonic() < deadline, f"it is not ready: {said}"
             time.sleep(0.05)
 
-    def _is_ready(self, words: list[str], listens: bool, log: Path) -> bool:
-        if listens:
+    def _is_ready(self, words: list[str], port: int | None, log: Path) -> bool:
+        if port is not None:
             with socket.socket() as sock:
-                if sock.connect_ex(("127.0.0.1", self._folder.port)):
+                if sock.connect_ex(("127.0.0.1", port)):
                     return False
         return words[0] != "fairlane" or READY[words[1]] in log.read_text()
 

@@ -36,7 +36,8 @@ class Folder:
     def __init__(self, path: Path, database: str) -> None:
         self.path = path
         self.database = database
-        self.port = free_port()
+        # A page says 8080 for Fairlane and 8000 for an application; here others may have them.
+        self.ports = {"8080": free_port(), "8000": free_port()}
         self.names: dict[str, Any] = {"__name__": "page", "drain": self._drain}
         self.loop = asyncio.Runner()
         self.background = Background(self)
@@ -82,6 +83,8 @@ class Folder:
     def _python(self, block: Block) -> None:
         if block.file and Path(block.file).name.startswith(("test_", "conftest")):
             return  # they run when the page has shown all of them
+        if block.file and f"python {block.file}" in block.page.read_text():
+            return  # the page runs it itself
         code = compile(
             block.text, block.where, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True
         )
@@ -138,7 +141,11 @@ class Folder:
             assert _fits(wanted, said), f"{block.where}: {command} said\n{said}\nnot\n{wanted}"
 
     def _local(self, text: str) -> str:
-        return re.sub(r"(?<=localhost:|127.0.0.1:)80[80]0", str(self.port), text)
+        return re.sub(
+            r"(localhost:|127\.0\.0\.1:|--port )(8080|8000)\b",
+            lambda match: f"{match[1]}{self.ports[match[2]]}",
+            text,
+        )
 
     def _call(self, block: Block, command: str) -> str:
         done = subprocess.run(
