@@ -10,7 +10,7 @@ STAMP := .venv/.installed
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := install
-.PHONY: install up test test-long examples example check format lock bench bench-recovery bench-memory bench-peers screenshots docs docs-serve clean help
+.PHONY: install up test test-long examples example check format lock bench bench-recovery bench-memory bench-peers screenshots docs docs-serve newcomer clean help
 
 install: $(STAMP) ## build .venv from requirements.lock
 	@:
@@ -68,6 +68,9 @@ docs: $(STAMP) ## the site, to build/site; a broken link or anchor stops it
 
 docs-serve: $(STAMP) ## the site at PORT, anew at each change
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve --dev-addr 127.0.0.1:$(PORT)
+
+newcomer: $(STAMP) ## README and docs/start.md, word for word, in an empty environment
+	@$(BIN)/pytest -m slow tests/docs/test_first_ten_minutes.py $(ARGS)
 
 lock: ## compile requirements.lock anew; ARGS=--upgrade takes the newest versions
 	@$(find_uv); test -n "$$uv" || { echo "make lock needs uv"; exit 1; }; \

@@ -57,5 +57,6 @@ def _elsewhere() -> list[tuple[str, str, str]]:
             "",
             "the programs of a PostgreSQL for `fairlane up`, not the wheel's",
         ),
+        ("FAIRLANE_PG_USER", "", "who runs that PostgreSQL where `fairlane up` is root's"),
         ("FAIRLANE_TEST_DATABASE_URL", "", "`fairlane.testing`: the server of its databases"),
     ]

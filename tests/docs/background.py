@@ -45,7 +45,7 @@ class Background:
                 start_new_session=True,
             )
         self._running.append((process, log))
-        deadline = time.monotonic() + 40
+        deadline = time.monotonic() + 60
         while not self._is_ready(words, port, log):
             said = f"{where}: {command}\n{log.read_text()}"
             assert process.poll() is None, f"it ended: {said}"

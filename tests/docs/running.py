@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tomllib
 import types
+from configparser import ConfigParser
 from dataclasses import replace
 from importlib.metadata import metadata
 from pathlib import Path
@@ -33,7 +34,7 @@ class Folder:
     """Where a page's blocks run, as a reader's terminal would be: in one folder, with the
     programs on PATH and the database in the environment."""
 
-    def __init__(self, path: Path, database: str) -> None:
+    def __init__(self, path: Path, database: str | None, programs: Path = PROGRAMS) -> None:
         self.path = path
         self.database = database
         # A page says 8080 for Fairlane and 8000 for an application; here others may have them.
@@ -41,32 +42,36 @@ class Folder:
         self.names: dict[str, Any] = {"__name__": "page", "drain": self._drain}
         self.loop = asyncio.Runner()
         self.background = Background(self)
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("FAIRLANE_", "PYTEST_"))}
+        ours = ("FAIRLANE_", "PYTEST_", "PYTHON", "VIRTUAL_ENV", "DATABASE_URL")
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
         self.environment = {
             **kept,
-            "PATH": f"{PROGRAMS}:{os.environ['PATH']}",
-            "PYTHONPATH": str(path),
-            "FAIRLANE_DATABASE_URL": database,
-            "DATABASE_URL": database,
-            "FAIRLANE_TEST_DATABASE_URL": database,
-            "FAIRLANE_SECRET_KEY": "a key of this page's own",
+            "PATH": f"{programs}:{os.environ['PATH']}",
             "COLUMNS": "200",
         }
+        if database is not None:
+            self.environment |= {
+                "PYTHONPATH": str(path),
+                "FAIRLANE_DATABASE_URL": database,
+                "DATABASE_URL": database,
+                "FAIRLANE_TEST_DATABASE_URL": database,
+                "FAIRLANE_SECRET_KEY": "a key of this page's own",
+            }
 
     def finish(self, last: Block) -> None:
         """The tests that the page has shown pass, with all of its files there."""
         if tests := sorted(self.path.glob("test_*.py")):
             words = "python -m pytest -q -W error -p no:cacheprovider -p anyio"
             self.environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-            self._call(last, f"{words} {' '.join(test.name for test in tests)}")
+            self.call(last, f"{words} {' '.join(test.name for test in tests)}")
 
     def close(self) -> None:
         self.background.stop()
         self.loop.close()
 
     def run(self, block: Block) -> None:
-        if word := re.fullmatch(r"for ([A-Z]+): (.*)", block.directive):
-            value = self._call(block, word[2]).strip()
+        if word := re.fullmatch(r"for ([A-Z]+): (.*?)(?: → (\S+))?", block.directive):
+            value = _at(self.call(block, word[2]).strip(), word[3])
             block = replace(block, text=re.sub(rf"\b{word[1]}\b", value, block.text))
         if block.file:
             target = self.path / block.file
@@ -76,7 +81,7 @@ class Folder:
 
     async def _drain(self, app: Fairlane) -> None:
         """For hidden blocks: run all that can run now."""
-        await drain(self.database, app, None, 30)
+        await drain(str(self.database), app, None, 30)
 
     # Languages -------------------------------------------------------------
 
@@ -119,7 +124,7 @@ class Folder:
 
     def _sh(self, block: Block) -> None:
         # Commands report on descriptor 3.
-        self._call(block, f"set -euo pipefail\nexec 3>report\n{self._local(block.text)}")
+        self.call(block, f"set -euo pipefail\nexec 3>report\n{self._local(block.text)}")
 
     def _command(self, block: Block, command: str, shown: list[str] | None) -> None:
         command = self._local(command)
@@ -129,16 +134,20 @@ class Folder:
             self.environment[word[1]] = word[2]
             return
         if word := re.match(r"pip install '?fairlane(?:\[([\w,]+)\])?'?$", command):
-            known = metadata("fairlane").get_all("Provides-Extra") or []
-            assert set((word[1] or "all").split(",")) <= set(known), f"{block.where}: {command}"
+            self._install(block, word[1])
             return
         if RUNS_ON.match(command):
             self.background.start(command, block.where)
             return
-        said = self._call(block, command)
+        said = self.call(block, command)
         if shown is not None and any(line.strip() for line in shown):
             wanted = "\n".join(shown)
             assert _fits(wanted, said), f"{block.where}: {command} said\n{said}\nnot\n{wanted}"
+
+    def _install(self, block: Block, extras: str | None) -> None:
+        """It is installed here; what is asked for must be there to be had."""
+        known = metadata("fairlane").get_all("Provides-Extra") or []
+        assert set((extras or "all").split(",")) <= set(known), block.where
 
     def _local(self, text: str) -> str:
         return re.sub(
@@ -147,14 +156,14 @@ class Folder:
             text,
         )
 
-    def _call(self, block: Block, command: str) -> str:
+    def call(self, block: Block, command: str, within: float = 60) -> str:
         done = subprocess.run(
             ["bash", "-c", command],
             cwd=self.path,
             env=self.environment,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=within,
             check=False,
         )
         said = done.stdout + done.stderr
@@ -168,7 +177,7 @@ class Folder:
     def _sql(self, block: Block) -> None:
         """Run and committed; or `rolled back`, which may name what must be there before."""
         word, _, before = block.directive.partition(":")
-        with psycopg.connect(self.database) as connection:
+        with psycopg.connect(str(self.database)) as connection:
             if before:
                 connection.execute(before.strip())  # type: ignore[call-overload]
             connection.execute(block.text)  # type: ignore[call-overload]
@@ -179,6 +188,9 @@ class Folder:
         found = yaml.safe_load(block.text)
         if isinstance(found, dict):
             self._held_against_our_own_words(block, found)
+
+    def _ini(self, block: Block) -> None:
+        ConfigParser().read_string(block.text)
 
     def _json(self, block: Block) -> None:
         json.loads(block.text)
@@ -196,11 +208,21 @@ class Folder:
             found = {"definitions": [{"key": "of.the.page", **found}]}
         if "definitions" in found:
             (self.path / "of-the-page.json").write_text(json.dumps(found))
-            self._call(block, "fairlane definitions apply of-the-page.json --dry-run")
+            self.call(block, "fairlane definitions apply of-the-page.json --dry-run")
 
 
 async def _awaited(code: types.CodeType, names: dict[str, Any]) -> None:
     await eval(code, names)
+
+
+def _at(said: str, path: str | None) -> str:
+    """What a command printed, or of its JSON what is at `items.0.id`."""
+    if path is None:
+        return said
+    found = json.loads(said)
+    for step in path.split("."):
+        found = found[int(step) if step.isdigit() else step]
+    return str(found)
 
 
 def _whole(lines: list[str]) -> list[str]:

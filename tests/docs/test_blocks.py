@@ -7,7 +7,7 @@ import pytest
 from docs.blocks import PROSE, ROOT, blocks, pages
 from docs.running import Folder
 
-LANGUAGES = ("console", "json", "python", "sh", "sql", "toml", "yaml")
+LANGUAGES = ("console", "ini", "json", "python", "sh", "sql", "toml", "yaml")
 
 WITH_CODE = [page for page in pages() if blocks(page)]
 

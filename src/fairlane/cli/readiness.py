@@ -44,7 +44,7 @@ async def _works(url: str) -> None:
             async with connect.connected(url, name="fairlane up") as conn:
                 # Of this start, and not one that another has just left behind.
                 since = await conn.fetchval("select fairlane.clock() - interval '10 seconds'")
-                while not await conn.fetchval(STARTED, since):
-                    await asyncio.sleep(PAUSE)  # noqa: ASYNC110 - the event is another process's
+                while not await conn.fetchval(STARTED, since):  # noqa: ASYNC110 - not ours to set
+                    await asyncio.sleep(PAUSE)
                 return
         await asyncio.sleep(PAUSE)
