@@ -169,6 +169,8 @@ class Folder:
         said = done.stdout + done.stderr
         # What a page shows to go wrong says so by showing the error.
         wrong = "fairlane: " in block.text and done.returncode in (1, 2)
+        # The tests' own server has fsync off, and doctor says so.
+        wrong |= command.startswith("fairlane doctor") and "fsync is off" in said
         assert done.returncode == 0 or wrong, (
             f"{block.where}: {command}\n{said}{self.background.said()}"
         )
@@ -179,8 +181,8 @@ class Folder:
         word, _, before = block.directive.partition(":")
         with psycopg.connect(str(self.database)) as connection:
             if before:
-                connection.execute(before.strip())  # type: ignore[call-overload]
-            connection.execute(block.text)  # type: ignore[call-overload]
+                connection.execute(before.strip())
+            connection.execute(block.text)
             if word == "rolled back":
                 connection.rollback()
 

@@ -51,11 +51,10 @@ def folder() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/start.md"])
-def test_word_for_word(page: str, wheel: Path, tmp_path: Path) -> None:
-    newcomer = Newcomer(tmp_path, wheel)
-    shown = [
-        block for block in blocks(ROOT / page) if not (block.reason or block.language in PROSE)
-    ]
+def test_word_for_word(page: str, wheel: Path, folder: Path) -> None:
+    newcomer = Newcomer(folder, wheel)
+    every = blocks(ROOT / page)
+    shown = [block for block in every if not (block.reason or block.language in PROSE)]
     # A reader who begins reads the install before the file, or after it; never a use before both.
     assert any("pip install" in block.text for block in shown)
     first_use = next(i for i, b in enumerate(shown) if re.search(r"^(\$ )?fairlane", b.text, re.M))

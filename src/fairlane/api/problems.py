@@ -153,7 +153,9 @@ BACKLOG_PAUSE = 10  # seconds: a guess at when some of a full backlog is done
 # What helps at a shell is no help here.
 COMMANDS = ("see:", "define it with", "create it with", "change it with", "activate it with")
 # What helps here in its place.
-INSTEAD = {errors.DefinitionNotFound: "; GET /api/v1/definitions lists what may run"}
+INSTEAD: dict[type[Exception], str] = {
+    errors.DefinitionNotFound: "; GET /api/v1/definitions lists what may run"
+}
 LONGEST = 2000  # characters of a detail: some of it may be the caller's own text
 
 
