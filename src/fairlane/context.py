@@ -4,9 +4,10 @@ import asyncio
 import logging
 import math
 import threading
-from collections.abc import AsyncIterator, Callable, Generator, Iterable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 from uuid import UUID
 
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
 log = logging.getLogger("fairlane.job")
 
 _LEVELS = {name: name for name in ("debug", "info", "warning", "error")} | {"warn": "warning"}
+
+
+# Most jobs have no items: a ledger is made with the first one, by whichever thread begins it.
+MAKING = threading.Lock()
+OVER = Ledger(lambda *_: None)
+OVER.end()
 
 
 class Sink(Protocol):
@@ -48,37 +55,52 @@ class Silence:
 
 
 class Flag:
-    """False until it is raised; `await` it, or ask it from a thread."""
+    """False until it is raised; `await` it, or ask it from a thread.
+
+    There is one for each attempt, and next to nobody waits for it: what waiting needs is made by
+    who waits. Whoever comes while it is raised is in the list before it looks.
+    """
+
+    __slots__ = ("_raised", "_waiters")
 
     def __init__(self) -> None:
-        self._raised = threading.Event()
-        self._waiters: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
+        self._raised = False
+        self._waiters: list[Callable[[], object]] = []
 
     def __bool__(self) -> bool:
-        return self._raised.is_set()
+        return self._raised
 
     def __await__(self) -> Generator[Any, None, None]:
         return self._wait().__await__()
 
     async def _wait(self) -> None:
         event = asyncio.Event()
-        waiter = (asyncio.get_running_loop(), event)
-        self._waiters.append(waiter)
-        try:
-            if not self._raised.is_set():
+        wake = partial(asyncio.get_running_loop().call_soon_threadsafe, event.set)
+        with self._waiting(wake):
+            if not self._raised:
                 await event.wait()
-        finally:
-            self._waiters.remove(waiter)
 
     def wait(self, timeout: float | None = None) -> bool:
         """Block a thread until the flag is raised, or for `timeout` seconds."""
-        return self._raised.wait(timeout)
+        event = threading.Event()
+        with self._waiting(event.set):
+            if not self._raised:
+                event.wait(timeout)
+        return self._raised
+
+    @contextmanager
+    def _waiting(self, wake: Callable[[], object]) -> Iterator[None]:
+        self._waiters.append(wake)
+        try:
+            yield
+        finally:
+            self._waiters.remove(wake)
 
     def raise_(self) -> None:
-        self._raised.set()
-        for loop, event in list(self._waiters):
+        self._raised = True
+        for wake in list(self._waiters):
             with suppress(RuntimeError):  # that loop has ended, and who waited in it
-                loop.call_soon_threadsafe(event.set)
+                wake()
 
 
 class JobContext:
@@ -87,6 +109,7 @@ class JobContext:
     __slots__ = (
         "_acquire",
         "_ignored",
+        "_ledger",
         "_named",
         "_phase",
         "_scrub",
@@ -97,7 +120,6 @@ class JobContext:
         "correlation_id",
         "deadline",
         "job_id",
-        "ledger",
         "payload",
         "tenant",
         "tenant_id",
@@ -133,7 +155,7 @@ class JobContext:
         self._phase: str | None = None
         self._told = False  # how far this phase has come
         self._ignored: set[str] = set()
-        self.ledger = Ledger(self._moved, scrub)
+        self._ledger: Ledger | None = None
 
     @classmethod
     def of(
@@ -156,6 +178,13 @@ class JobContext:
             scrub=scrub,
             named=attempt,
         )
+
+    @property
+    def ledger(self) -> Ledger:
+        with MAKING:
+            if self._ledger is None:
+                self._ledger = Ledger(self._moved, self._scrub)
+            return self._ledger
 
     def log(self, message: str, *, level: str = "info", **fields: Any) -> None:
         """A line about this job; it carries the job, the tenant and the attempt."""
@@ -265,9 +294,16 @@ class JobContext:
     def end(self) -> None:
         """The attempt is over. A thread that outlived the task may speak on; nobody listens, or its
         outcome would wait for last words that never come."""
-        self.ledger.end()
+        if (items := self.last_items()) is not None:
+            items.end()
         if self._sink is not None:
             self._sink = Silence()
+
+    def last_items(self) -> Ledger | None:
+        """Where its items stand, if it had any. Who begins the first one from now on is late."""
+        with MAKING:
+            self._ledger = self._ledger or OVER
+        return None if self._ledger is OVER else self._ledger
 
     # Over the border of a process, for isolation="process".
 

@@ -201,6 +201,12 @@ class OperationNotFound(FairlaneError):
     sqlstate = "LN120"
 
 
+class WorkerNotFound(FairlaneError):
+    """No such worker."""
+
+    sqlstate = "LN121"
+
+
 class TriggerInvalid(Faulty):
     """A trigger, or a file of them, is refused; nothing of it was stored."""
 

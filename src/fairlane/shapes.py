@@ -18,7 +18,7 @@ DEAD_LETTER = (
     *("concurrency_key", "correlation_id", "created_at", "scheduled_for", "queued_at"),
     *("started_at", "died_at", "attempt_count", "max_attempts", "lost", "worker", "phase"),
     *("progress", "errors", "last_error", "fingerprint", "retry_of", "replays", "created_by"),
-    *("notes", "settled_at", "settled_by"),
+    *("notes", "assignee", "settled_at", "settled_by"),
 )
 OPERATION = (
     *("id", "tenant", "action", "filter", "note", "per_second", "state", "estimate", "at_least"),

@@ -24,6 +24,9 @@ VERBS = {
     "replay": (lambda e, t: calls.replay(e.dead["globex"], None, None, t)),
     "resolve": (lambda e, t: calls.resolve(e.dead["globex"], None, t)),
     "ignore": (lambda e, t: calls.ignore(e.dead["globex"], None, t)),
+    "set_priority": (lambda e, t: calls.set_priority(e.queued["globex"], 1, t)),
+    "assign_dead_letter": (lambda e, t: calls.assign_dead_letter(e.dead["globex"], "ada", t)),
+    "reopen_dead_letter": (lambda e, t: calls.reopen_dead_letter(e.dead["globex"], t)),
     "retry": (lambda e, t: calls.retry(e.done["globex"], t)),
 }
 
@@ -118,7 +121,8 @@ WORKERS_VERBS = {
     "register_worker": lambda w: calls.register_worker(uuid4(), "mine", {"default": 4}),
     "claim": lambda w: calls.claim(w, "default", 4),
     "claim_queues": lambda w: calls.claim_queues(w, ["default"], [4]),
-    "heartbeat": lambda w: calls.heartbeat(w),
+    "beat": lambda w: calls.beat(w),
+    "heartbeat": lambda w: Call("select * from fairlane.heartbeat($1)", (w,)),
     "report": lambda w: calls.report(w, []),
     "prepare": lambda w: calls.prepare(w, [NOBODY], [1], [None], ["x"]),
     "finish": lambda w: calls.finish(w, [NOBODY], [1], ["null"]),
@@ -183,7 +187,7 @@ async def test_a_worker_claims_and_finishes_through_the_server(
     assert {row["tenant"] for row in held} == {"acme", "globex"}
     ids = [row["job_id"] for row in held]
     attempts = [row["attempt"] for row in held]
-    assert len(await server.call(WORKER, calls.heartbeat(worker))) == len(held)
+    assert len(await server.call(WORKER, calls.beat(worker))) == len(held)
     done = await server.call(WORKER, calls.finish(worker, ids, attempts, ["null"] * len(ids)))
     assert {row[0] for row in done} == set(ids)
     await core.assert_books_balance()

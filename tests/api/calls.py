@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from api.world import World
 from fairlane.access import tokens
@@ -88,7 +88,9 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/jobs/batch"): lambda: {"jobs": [{"definition_key": "a.task"}]},
     ("POST", "/jobs/bulk"): lambda: {"action": "cancel", "filter": {"q": "none"}},
     ("POST", "/dead-letters/bulk"): lambda: {"action": "ignore", "filter": {"queue": "none"}},
+    ("PATCH", "/jobs/{job_id}"): lambda: {"priority": 5},
     ("POST", "/dead-letters/{job_id}/note"): lambda: {"notes": "seen"},
+    ("POST", "/dead-letters/{job_id}/assign"): lambda: {"assignee": "ada"},
     ("POST", "/tokens"): lambda: {"role": "viewer"},
     ("POST", "/triggers"): lambda: {**TRIGGER, "label": uuid4().hex},
     ("POST", "/triggers/test"): lambda: ON_EVENT,
@@ -135,7 +137,10 @@ async def target(world: World, operation: Operation, tenant: str) -> str | None:
     if "{" not in path:
         return None
     if path.startswith("/dead-letters"):
-        return await world.died(tenant, "a.task")
+        dead = await world.died(tenant, "a.task")
+        if path.endswith("/reopen"):
+            await world.core.resolve(UUID(dead))
+        return dead
     if path.startswith("/operations"):
         made = await world.core.send(calls.create_operation(tenant, "cancel", {"ids": []}))
         return str(made[0]["id"])
@@ -151,6 +156,11 @@ async def target(world: World, operation: Operation, tenant: str) -> str | None:
         return str(await world.core.one("select id from fairlane.definition limit 1"))
     if path.startswith("/admin/alerts"):
         return await _of_alerts(world, path)
+    if path.startswith("/admin/workers"):
+        found = await world.core.a_worker()
+        if operation.method == "DELETE":
+            await world.core.send(calls.stop_worker(found))
+        return str(found)
     if path.startswith("/admin"):
         return {"tenants": "acme", "plans": "pro", "queues": "default"}[path.split("/")[2]]
     if path.endswith(("/retry", "/result")):

@@ -3,6 +3,7 @@
 import pytest
 
 from api.world import Caller, World
+from fairlane.core import calls
 from support.core import Core
 
 
@@ -162,3 +163,22 @@ async def test_how_a_job_is_run_is_shown_to_operators_alone(
         await operator.acting_for("acme").get("/definitions"),
     ):
         assert seen.text.count("canary") == 2
+
+
+async def test_a_worker_is_drained_and_once_gone_forgotten(operator: Caller, core: Core) -> None:
+    worker = await core.a_worker()
+    refused = await operator.delete(f"/admin/workers/{worker}")
+    assert (refused.status_code, "drain it first" in refused.json()["detail"]) == (409, True)
+
+    drained = await operator.post(f"/admin/workers/{worker}/drain")
+    assert (drained.json()["state"], drained.status_code) == ("draining", 200)
+    assert drained.json()["drain_requested_at"] is not None
+    await core.send(calls.stop_worker(worker))
+    assert (await operator.post(f"/admin/workers/{worker}/drain")).status_code == 409
+
+    assert (await operator.delete(f"/admin/workers/{worker}")).json()["state"] == "stopped"
+    listed = (await operator.get("/admin/workers", all=True)).json()["items"]
+    assert str(worker) not in [each["id"] for each in listed]
+    assert (await operator.delete(f"/admin/workers/{worker}")).status_code == 404
+    changes = (await operator.get("/admin/audit")).json()["items"]
+    assert [each["action"] for each in changes[:2]] == ["worker.forget", "worker.drain"]

@@ -52,3 +52,26 @@ async def test_a_note_is_kept_whatever_the_status_and_says_something(
     sql = "select detail ->> 'notes' from fairlane.audit where target = $1 order by id"
     kept = [row[0] for row in await core.fetch(sql, job)]
     assert kept == ["asked them", "they answered", None, "after"]
+
+
+async def test_a_dead_letter_is_assigned_and_listed_by_whom(
+    admin: Caller, member: Caller, core: Core
+) -> None:
+    first, second = await died(core, "one", "two")
+    path = f"/dead-letters/{first}/assign"
+    assert (await admin.post(path, {"assignee": "ada"})).json()["assignee"] == "ada"
+    for name, found in (("ada", [first]), ("", [second]), ("grace", [])):
+        listed = (await admin.get("/dead-letters", assignee=name)).json()["items"]
+        assert [each["id"] for each in listed] == found
+    for wrong in ({}, {"assignee": " "}, {"assignee": "x" * 201}, {"assignee": 7}):
+        assert (await admin.post(path, wrong)).status_code == 422
+    assert (await member.post(path, {"assignee": "me"})).status_code == 403
+    assert (await admin.post(path, {"assignee": None})).json()["assignee"] is None
+
+
+async def test_what_was_settled_too_soon_is_reopened(admin: Caller, core: Core) -> None:
+    (job,) = await died(core, "a word about it")
+    assert (await admin.post(f"/dead-letters/{job}/reopen")).status_code == 409
+    await admin.post(f"/dead-letters/{job}/resolve")
+    reopened = (await admin.post(f"/dead-letters/{job}/reopen")).json()
+    assert (reopened["status"], reopened["settled_at"]) == ("pending", None)

@@ -305,3 +305,17 @@ async def test_many_dead_letters_are_settled_at_once(
     status = "select status from fairlane.dead_letter where id = $1::text::uuid"
     assert await core.one(status, theirs) == "pending"
     assert (await admin.post("/dead-letters/bulk", {**body, "filter": {}})).status_code == 422
+
+
+async def test_a_waiting_job_is_moved_and_one_that_runs_is_not(
+    member: Caller, viewer: Caller, core: Core
+) -> None:
+    job, worker = await core.enqueue("acme", "a.task"), await core.a_worker()
+    moved = await member.patch(f"/jobs/{job}", {"priority": 5})
+    assert (moved.status_code, moved.json()["priority"]) == (200, 5)
+    assert (await viewer.patch(f"/jobs/{job}", {"priority": 5})).status_code == 403
+    for wrong in ({}, {"priority": None}, {"priority": 2**31}, {"priority": 5, "queue": "bulk"}):
+        assert (await member.patch(f"/jobs/{job}", wrong)).status_code == 422
+    await core.claim_one(worker)
+    late = await member.patch(f"/jobs/{job}", {"priority": 1})
+    assert (late.status_code, "is running" in late.json()["detail"]) == (409, True)

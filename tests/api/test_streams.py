@@ -11,6 +11,7 @@ import pytest
 
 from api.world import Caller, World, on_a_socket, world_of
 from fairlane.access.principal import Principal
+from fairlane.access.refusals import Busy
 from fairlane.access.roles import Role
 from fairlane.api import following, streams
 from fairlane.api.following import Stream, event
@@ -116,6 +117,42 @@ async def test_a_stream_ends_when_its_token_is_revoked(
         assert (await admin.delete(f"/tokens/{token_id}")).status_code == 200
         await reader.until("end")
         assert await reader.next() == ("closed", None)
+
+
+async def test_a_stream_outlives_a_minute_in_which_nobody_can_say_whether_its_token_is_good(
+    served: str, viewer: Caller, core: Core, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hundred pages that came at once took all connections, and every stream that asked for one
+    just then was cut off."""
+    asked = asyncio.Event()
+
+    async def busy(*_: Any) -> bool:
+        asked.set()
+        raise Busy("the server is busy")
+
+    monkeypatch.setattr(streams, "RECHECK", 0.1)
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(streams, "_is_good", busy)
+        async with reading(served, viewer, "/stream") as reader:
+            await reader.until("summary")
+            async with asyncio.timeout(20):
+                await asked.wait()
+            job = await core.enqueue("acme", "a.task")
+            assert (await reader.until("state"))["id"] == str(job)
+    assert ("end", None) not in reader.seen
+
+
+async def test_a_stream_ends_when_nobody_can_say_for_long(
+    served: str, viewer: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def busy(*_: Any) -> bool:
+        raise Busy("the server is busy")
+
+    monkeypatch.setattr(streams, "RECHECK", 0.1)
+    monkeypatch.setattr(streams, "UNKNOWN", 0.3)
+    monkeypatch.setattr(streams, "_is_good", busy)
+    async with reading(served, viewer, "/stream") as reader:
+        await reader.until("end")
 
 
 async def test_events_carry_nothing_that_may_be_large(

@@ -11,6 +11,7 @@ from typing import Any
 from api.world import Caller, World
 from fairlane.access.principal import Principal
 from fairlane.access.roles import Role
+from fairlane.core import calls
 from support.clock import Clock
 from support.core import Core
 
@@ -242,3 +243,27 @@ async def test_a_payload_that_nobody_can_read_fails_alone(worker: Caller, core: 
 
     assert [job["id"] for job in await claimed(worker)] == [read]
     assert await core.status(unread) == "dead_letter"
+
+
+async def test_a_worker_that_is_drained_gets_nothing_more_and_ends_in_order(
+    worker: Caller, core: Core
+) -> None:
+    job, waiting = [str(await core.enqueue("acme", "a.task")) for _ in range(2)]
+    (taken,) = await claimed(worker, queues={"default": 1})
+    (row,) = await core.fetch("select id from fairlane.workers where name = 'w1'")
+    await core.send(calls.drain_worker(row["id"]))
+
+    told = (await worker.post("/worker/jobs/claim", CLAIM)).json()
+    assert told == {"jobs": [], "drain_requested": True}
+    held = {"worker": "w1", "attempt": taken["attempt"]}
+    beat = (await worker.post(f"/worker/jobs/{job}/heartbeat", held)).json()
+    assert beat["drain_requested"] is True
+    done = await worker.post(f"/worker/jobs/{job}/complete", held)
+    assert done.status_code == 200, "what it holds it finishes"
+
+    told = (await worker.post("/worker/jobs/claim", CLAIM)).json()
+    assert told == {"jobs": [], "drain_requested": True}
+    state = await core.one("select state from fairlane.worker where id = $1", row["id"])
+    assert state == "stopped"
+    (taken,) = await claimed(worker)
+    assert taken["id"] == waiting, "who claims by its name after that is another"

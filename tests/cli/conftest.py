@@ -1,8 +1,10 @@
 """The command line as a person calls it, on a database of its own."""
 
 import io
+import logging
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
@@ -21,6 +23,19 @@ def anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@contextmanager
+def own_logging() -> Iterator[None]:
+    """A process of its own takes the root logger for itself, as it may. Here it would leave a
+    stream behind that is closed with the test, and what other tests log later would go there."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    try:
+        yield
+    finally:
+        root.handlers[:] = handlers
+        root.setLevel(level)
+
+
 @pytest.fixture
 def call(
     anywhere: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -30,7 +45,8 @@ def call(
     def call(*words: str, stdin: bytes = b"") -> Answer:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
         capsys.readouterr()
-        status = main(words)
+        with own_logging():
+            status = main(words)
         out, err = capsys.readouterr()
         return Answer(status, out, err)
 

@@ -173,3 +173,18 @@ def test_one_or_all_but_not_both(fairlane: Call, floor: Floor, acme: str) -> Non
     assert fairlane("dead", "ignore", job, "--tenant", acme).status == 2
     assert fairlane("dead", "ignore", job, "--dry-run").status == 2
     assert floor.one("select status from fairlane.dead_letter") == "pending"
+
+
+def test_a_dead_letter_is_assigned_listed_by_whom_and_reopened(
+    fairlane: Call, floor: Floor, acme: str
+) -> None:
+    first, second = floor.died(acme, "a.task"), floor.died(acme, "a.task")
+    assert fairlane("dead", "assign", str(first), "ada").out == "assigned to ada\n"
+    assert ids(fairlane("dead", "list", "--assignee", "ada", "--json")) == [str(first)]
+    assert ids(fairlane("dead", "list", "--assignee", "", "--json")) == [str(second)]
+    assert fairlane("dead", "assign", str(first), "--nobody", "--json").json["assignee"] is None
+    assert fairlane("dead", "assign", str(first)).status == 2
+
+    fairlane("dead", "resolve", str(first))
+    assert fairlane("dead", "reopen", str(first)).out == "pending again\n"
+    assert fairlane("dead", "reopen", str(first)).status == 1

@@ -270,3 +270,12 @@ def test_explain_gives_the_reason_first(fairlane: Call, floor: Floor, acme: str)
     assert why.json["reason"] == "no_worker"
     assert list(json.loads(why.out))[:4] == ["id", "status", "reason", "detail"]
     assert "no live worker takes jobs" in fairlane("jobs", "explain", job).out
+
+
+def test_a_waiting_job_is_moved_in_its_lane(fairlane: Call, floor: Floor, acme: str) -> None:
+    floor.enqueue(acme, "a.task", priority=7)
+    job = floor.enqueue(acme, "a.task")
+    assert fairlane("jobs", "priority", str(job)).out == "priority 6\n"
+    assert fairlane("jobs", "priority", str(job), "50", "--json").json["priority"] == 50
+    floor.claim(floor.worker(), 2)
+    assert "is running; to move it" in fairlane("jobs", "priority", str(job), "1").line

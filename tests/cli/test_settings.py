@@ -208,3 +208,22 @@ def test_an_empty_list_is_said_to_be_empty(fairlane: Call, what: str) -> None:
     assert (answer.status, answer.out) == (0, "")
     assert answer.err.startswith("no ")
     assert fairlane(what, "list", "--json").json == {"items": [], "next_cursor": None}
+
+
+def test_a_worker_is_drained_and_once_gone_forgotten(fairlane: Call, floor: Floor) -> None:
+    worker = floor.worker("wk-1", default=4)
+    refused = fairlane("workers", "forget", "wk-1")
+    assert refused.line == "worker wk-1 lives; drain it first, and forget it once it has stopped"
+
+    assert fairlane("workers", "drain", "wk-1", "--json").json["state"] == "draining"
+    assert fairlane("workers", "drain", str(worker)).out.startswith("asked wk-1 to end")
+    floor.one("select fairlane.stop_worker(%s)", worker)
+    assert fairlane("workers", "drain", "wk-1").line.startswith("worker wk-1 is stopped")
+    assert fairlane("workers", "forget", "wk-1").out == "forgot wk-1\n"
+    assert fairlane("workers", "list", "--all", "--json").json["items"] == []
+
+
+def test_of_two_workers_by_one_name_the_id_says_which(fairlane: Call, floor: Floor) -> None:
+    ids = [floor.worker("wk-1") for _ in range(2)]
+    assert fairlane("workers", "drain", "wk-1").line.startswith('2 workers are named "wk-1"')
+    assert fairlane("workers", "drain", str(ids[0])).status == 0

@@ -41,6 +41,8 @@ VERBS: dict[str, Callable[[World, Core], Awaitable[Any]]] = {
     "cancel queued": lambda w, c: c.cancel(w.jobs["queued"]),
     "cancel due": lambda w, c: c.cancel(w.jobs["due"]),
     "cancel unswept": lambda w, c: c.cancel(w.jobs["unswept"]),
+    "move queued": lambda w, c: c.set_priority(w.jobs["queued"], 1),
+    "move unswept": lambda w, c: c.set_priority(w.jobs["unswept"]),
     "canceled": lambda w, c: c.canceled(w.leases["running"]),
     "rescue": lambda w, c: c.rescue(),
     "promote": lambda w, c: c.promote(),

@@ -38,6 +38,18 @@ async def higher_priority(lane: Lane) -> UUID:
     return await lane.core.enqueue(lane.tenant, lane.kind, priority=1)
 
 
+async def raised_priority(lane: Lane) -> UUID:
+    last = await lane.core.enqueue(lane.tenant, lane.kind)
+    await lane.core.sweep()
+    assert await lane.core.set_priority(last) == 99
+    return last
+
+
+async def raised_before_it_was_due(lane: Lane) -> UUID:
+    assert await lane.core.set_priority(lane.scheduled, 5) == 5
+    return await promotion(lane)
+
+
 async def late_commit(lane: Lane) -> UUID:
     await lane.slow.commit()
     return lane.uncommitted
@@ -91,6 +103,8 @@ async def rescue(lane: Lane) -> UUID:
 
 WAYS: list[Callable[[Lane], Awaitable[UUID]]] = [
     higher_priority,
+    raised_priority,
+    raised_before_it_was_due,
     late_commit,
     promotion,
     next_attempt,

@@ -66,6 +66,8 @@ VERBS = {
     "replay": Verb(lambda core, s: core.replay(s.job)),
     "resolve": Verb(lambda core, s: core.resolve(s.job)),
     "ignore": Verb(lambda core, s: core.ignore(s.job)),
+    "reopen": Verb(lambda core, s: core.reopen(s.job)),
+    "set priority": Verb(lambda core, s: core.set_priority(s.job, 7)),
     "pause tenant": Verb(lambda core, s: core.value(calls.pause_tenant(s.tenant))),
     "resume tenant": Verb(lambda core, s: core.value(calls.resume_tenant(s.tenant))),
     "claim": Verb(claim),
@@ -177,7 +179,10 @@ def assert_answer(answer: Any, says: str, was: str) -> None:
             assert answer is None
 
 
-@pytest.mark.parametrize("verb", ["cancel", "retry", "replay", "resolve", "ignore"])
+@pytest.mark.parametrize(
+    "verb",
+    ["cancel", "retry", "replay", "resolve", "ignore", "set_priority", "reopen_dead_letter"],
+)
 @pytest.mark.parametrize("state", STATES)
 async def test_another_tenants_job_is_not_there(
     state: str, verb: str, stage: tuple[Core, dict[str, Subject]]

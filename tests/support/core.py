@@ -124,7 +124,8 @@ class Core:
         return leases[0]
 
     async def heartbeat(self, worker: UUID, *, draining: bool = False) -> list[Row]:
-        return await self.send(calls.heartbeat(worker, draining=draining))
+        """As workers of before 0017 do, and whoever wants to know what is held."""
+        return await self.fetch("select * from fairlane.heartbeat($1, $2)", worker, draining)
 
     async def finish(
         self, *leases: Lease, result: Any = None, errors: Sequence[Any] | None = None
@@ -186,6 +187,14 @@ class Core:
 
     async def ignore(self, job: UUID, **how: Any) -> str:
         status: str = await self.value(calls.ignore(job, **how))
+        return status
+
+    async def set_priority(self, job: UUID, priority: int | None = None, **how: Any) -> int:
+        found: int = await self.value(calls.set_priority(job, priority, **how))
+        return found
+
+    async def reopen(self, job: UUID, **how: Any) -> str:
+        status: str = await self.value(calls.reopen_dead_letter(job, **how))
         return status
 
     async def limit_tenant(self, slug: str, **limits: Any) -> None:

@@ -80,7 +80,7 @@ QUESTIONS = {
       ), told as (
         select s.id, s.started, s.succeeded, s.succeeded_with_errors, s.failed, s.canceled,
                coalesce(c.live, 0) as live,
-               s.dead_letter - s.replayed - s.resolved - s.ignored
+               s.dead_letter - s.replayed - s.resolved - s.ignored + s.reopened
                  - coalesce(c.settled, 0) as pending,
                coalesce(c.live, 0) + s.succeeded + s.succeeded_with_errors + s.failed + s.canceled
                  + s.dead_letter - s.replayed - coalesce(c.replayed, 0) as enqueued
@@ -93,7 +93,9 @@ QUESTIONS = {
                            from fairlane.lane
                           union all
                          select fairlane.id_of('share', queue, tenant_id::text),
-                                queued + scheduled, (tally is not null)::int,
+                                queued + scheduled,
+                                case when tally = 'reopened' then -1
+                                     else (tally is not null)::int end,
                                 (tally is not distinct from 'replayed')::int
                            from fairlane.arrival) each
                   group by share_id) c on c.share_id = s.id

@@ -111,6 +111,51 @@ def test_sigterm_lets_jobs_finish_and_ends_with_status_0(fleet: Fleet) -> None:
     fleet.assert_books_balance()
 
 
+def test_a_worker_that_is_drained_finishes_what_runs_and_ends_with_status_0(fleet: Fleet) -> None:
+    """No grace hurries it: nobody waits for the end of its process."""
+    worker = fleet.worker("default=2", FAIRLANE_GRACE_SECONDS="0.2", FAIRLANE_LEASE_SECONDS="3600")
+    running = [fleet.enqueue("wait_for") for _ in range(2)]
+    until(lambda: len(fleet.runs()) == 2, "both run")
+
+    fleet.ask("select fairlane.drain_worker(id) from fairlane.worker")
+    assert fleet.ask("select state from fairlane.workers") == "draining", "as asked for"
+    worker.until_said("asked to drain: 2 jobs still run")
+    until(lambda: fleet.ask("select state from fairlane.worker") == "draining", "it says so itself")
+    waiting = fleet.enqueue("echo")
+    (fleet.folder / "open").touch()
+
+    assert worker.popen.wait(20) == 0
+    assert [fleet.status(job) for job in running] == ["succeeded"] * 2
+    assert fleet.status(waiting) == "queued"
+    assert fleet.ask("select state from fairlane.worker") == "stopped"
+    fleet.assert_books_balance()
+
+
+def test_sigterm_hurries_a_worker_that_drains(fleet: Fleet) -> None:
+    worker = fleet.worker(FAIRLANE_GRACE_SECONDS="0.2")
+    job = fleet.enqueue("wait_for")
+    until(lambda: fleet.runs(), "it runs")
+    fleet.ask("select fairlane.drain_worker(id) from fairlane.worker")
+    worker.until_said("asked to drain: 1 jobs still run")
+
+    assert worker.stop() == 0
+
+    assert fleet.status(job) == "queued"
+    fleet.assert_books_balance()
+
+
+def test_the_supervisor_starts_no_other_for_a_worker_that_was_drained(fleet: Fleet) -> None:
+    supervisor = fleet.worker(arguments=("--processes", "2"))
+    until(lambda: fleet.ask("select count(*) from fairlane.worker") == 2, "two workers live")
+    drain = "select fairlane.drain_worker(id) from fairlane.worker where state = 'live' limit 1"
+    fleet.ask(drain)
+    supervisor.until_said("was drained; it stays out")
+    assert fleet.ask("select count(*) from fairlane.worker") == 2
+    fleet.ask(drain)
+    assert supervisor.popen.wait(20) == 0, "with the last of them it ends too"
+    assert fleet.ask("select count(*) from fairlane.worker where state = 'stopped'") == 2
+
+
 def test_what_does_not_finish_within_the_grace_is_handed_back_uncounted(fleet: Fleet) -> None:
     worker = fleet.worker(FAIRLANE_GRACE_SECONDS="0.5")
     job = fleet.enqueue("wait_for")

@@ -26,7 +26,7 @@ from fairlane.api import (
     usage,
     worker,
 )
-from fairlane.api.admin import alerts, ops, overview, plans, queues, tenants
+from fairlane.api.admin import alerts, ops, overview, plans, queues, tenants, workers
 from fairlane.api.correlating import HEADER, Correlated, correlated
 from fairlane.api.docs_page import PAGE
 from fairlane.api.limits import Limits
@@ -54,6 +54,7 @@ RESOURCES: tuple[APIRouter, ...] = (
     queues.router,
     alerts.router,
     overview.router,
+    workers.router,
     ops.router,
     usage.router,
     worker.router,

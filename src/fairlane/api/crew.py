@@ -32,7 +32,7 @@ FIND = """
 select id, queues
   from fairlane.workers
  where name = $1 and metadata ->> 'subject' = $2
-   and state = 'live' and lease_expires_at > fairlane.clock()
+   and state in ('live', 'draining') and lease_expires_at > fairlane.clock()
  order by started_at desc
  limit 1
 """
@@ -63,6 +63,10 @@ class Held:
         return Redactor.of(self.definition).for_payload(self.payload)
 
 
+class AskedToDrain(Exception):
+    """An operator wants this worker to end: it is given nothing more."""
+
+
 class Crew:
     """The workers of this server's callers."""
 
@@ -80,6 +84,9 @@ class Crew:
 
         Where it says what it is `holding`, it does not know of what else it holds: an answer that
         it never got, or a process before it by this name. That is handed back.
+
+        One that is asked to drain is refused by `AskedToDrain`. Once it holds nothing it has gone
+        in good order, and whoever claims by its name after that is another.
         """
         async with self._database.acting(EVERYBODY) as connection:
             rows = await send(connection, Call(FIND, (name, who.subject)))
@@ -87,13 +94,18 @@ class Crew:
             # One that turns to other queues is another: what it serves is written down once.
             if set(queues) <= set(json.loads(row["queues"])):
                 try:
-                    held = await self.renew(who, row["id"])
+                    held, drains = await self.renew(row["id"])
                 except LeaseLost:
                     break
                 if holding is not None:
                     unknown = [each for job, each in held.items() if job not in holding]
                     await self.hand_back(row["id"], unknown)
+                    held = {job: each for job, each in held.items() if job in holding}
                 found: UUID = row["id"]
+                if drains:
+                    if not held:
+                        await self._database.send(calls.stop_worker(found))
+                    raise AskedToDrain
                 return found
         worker = uuid4()
         about = {"via": "http", "subject": who.subject}
@@ -101,10 +113,11 @@ class Crew:
         await self._database.send(call)
         return worker
 
-    async def renew(self, who: Principal, worker: UUID) -> dict[UUID, Record]:
-        """Renew a worker's lease; the jobs that are still its own."""
-        rows = await self._database.send(calls.heartbeat(worker))
-        return {row["job_id"]: row for row in rows}
+    async def renew(self, worker: UUID) -> tuple[dict[UUID, Record], bool]:
+        """Renew a worker's lease; the jobs that are still its own, and whether it is to drain."""
+        rows = await self._database.send(calls.beat(worker))
+        held = {row["job_id"]: row for row in rows if row["job_id"] is not None}
+        return held, any(row["drain_requested"] for row in rows)
 
     async def hand_back(self, worker: UUID, rows: Sequence[Record]) -> None:
         """Jobs that nobody works at; no attempt is counted. What is not its own any more stays."""

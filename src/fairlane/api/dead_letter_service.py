@@ -32,16 +32,18 @@ select * from fairlane.dead_letters
    and ($7::timestamptz is null or died_at >= $7)
    and ($8::timestamptz is null or died_at < $8)
    and ($9::text is null or fingerprint = $9)
- order by id desc limit $10
+   and ($10::text is null or assignee = $10 or ($10 = '' and assignee is null))
+ order by id desc limit $11
 """
 
 # Of the newest, so that it costs the same however many there are; the newest error speaks for all.
 GROUPS = """
 with newest as (
-  select id, definition_id, fingerprint, reason, died_at, last_error, replays,
+  select id, definition_id, fingerprint, reason, died_at, last_error, replays, assignee,
          floor(extract(epoch from fairlane.clock() - died_at) / 86400)::int as days_ago
     from fairlane.dead_letter
    where tenant_id = $1 and status = $2
+     and ($6::text is null or assignee = $6 or ($6 = '' and assignee is null))
      and case when status = 'pending' or settled_at + kept_days * interval '24 hours'
                                        > (select fairlane.clock()) then 1 end is not null
    order by id desc
@@ -50,6 +52,8 @@ with newest as (
   select d.key as kind, n.fingerprint, min(n.reason) as reason, count(*)::int as count,
          min(n.died_at) as first_at, max(n.died_at) as last_at, max(n.replays) as replays,
          (array_agg(n.id order by n.id desc))[1] as newest,
+         array_agg(distinct n.assignee) filter (where n.assignee is not null) as assignees,
+         count(*) filter (where n.assignee is null)::int as unassigned,
          array_agg(n.days_ago) filter (where n.days_ago < $4) as days,
          sum(count(*)) over ()::int as looked_at
     from newest n
@@ -63,7 +67,7 @@ select g.*, l.last_error::text as last_error
  limit $5
 """
 THREAD = r"""
-select a.at, a.actor, a.action, a.detail ->> 'notes' as notes
+select a.at, a.actor, a.action, a.detail ->> 'notes' as notes, a.detail ->> 'assignee' as assignee
   from fairlane.audit a
  where a.target = $1 and a.action like 'dead\_letter.%' and a.tenant_id = $2
  order by a.id desc
@@ -78,21 +82,28 @@ select status, settled_at, settled_by from fairlane.dead_letter
 
 
 async def letters(
-    connection: Connection, who: Principal, status: str | None, wanted: DeadFilterIn, part: Page
+    connection: Connection,
+    who: Principal,
+    status: str | None,
+    wanted: DeadFilterIn,
+    part: Page,
+    assignee: str | None = None,
 ) -> Found:
+    """`assignee` empty: those that nobody looks after."""
     fields = (wanted.queue, wanted.definition_key, wanted.reason)
     times = (wanted.died_after, wanted.died_before)
-    args = (who.tenant_id, status, part.before, *fields, *times, wanted.fingerprint, part.rows)
+    cause = (wanted.fingerprint, assignee)
+    args = (who.tenant_id, status, part.before, *fields, *times, *cause, part.rows)
     rows = await send(connection, Call(LIST, args))
     shown = rows[part.offset : part.offset + part.limit]
     return Found(shown, str(shown[-1]["id"]) if len(rows) == part.rows else None)
 
 
 async def groups_of(
-    connection: Connection, who: Principal, status: str
+    connection: Connection, who: Principal, status: str, assignee: str | None = None
 ) -> tuple[list[dict[str, Any]], bool]:
     """Dead letters by kind and cause, and whether there are more than were looked at."""
-    args = (who.tenant_id, status, WINDOW, DAYS, MOST_GROUPS)
+    args = (who.tenant_id, status, WINDOW, DAYS, MOST_GROUPS, assignee)
     rows = await send(connection, Call(GROUPS, args))
     groups = [shapes.without_secrets(plain(row)) for row in rows]
     for each in groups:
@@ -142,7 +153,7 @@ async def replay_letter(
 
 
 async def settle_letter(here: Service, who: Principal, job_id: UUID, call: Call) -> dict[str, Any]:
-    """`call` settles or notes it: calls.resolve, calls.ignore, calls.note_dead_letter."""
+    """`call` is what is done to it: resolve, ignore, reopen, note or assign."""
     async with here.database.acting(who) as connection:
         await send(connection, call)
         return await the_letter(connection, who, job_id)

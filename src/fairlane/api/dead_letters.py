@@ -11,6 +11,7 @@ from fairlane.api.bulk import carried_out
 from fairlane.api.dead_letter_service import letters, replay_letter, settle_letter, the_letter
 from fairlane.api.here import Here
 from fairlane.api.ids import JobId
+from fairlane.api.models.changes import AssignIn
 from fairlane.api.models.dead_letters import (
     DeadFilterIn,
     DeadLetterList,
@@ -43,12 +44,16 @@ async def list_dead_letters(
     definition_key: Text | None = None,
     reason: Annotated[Literal["attempts", "lost", "stuck", "invalid"] | None, Query()] = None,
     fingerprint: Annotated[Fingerprint | None, Query()] = None,
+    assignee: Annotated[
+        str | None,
+        Query(max_length=200, pattern=r"^[^\x00]*$", description="Empty: nobody's."),
+    ] = None,
 ) -> Response:
     fields = {"queue": queue, "definition_key": definition_key, "reason": reason}
     wanted = DeadFilterIn(**fields, fingerprint=fingerprint)  # type: ignore[arg-type]
     chosen = None if status == "all" else status
     async with here.database.acting(who, within=here.limits.read_seconds) as connection:
-        found = await letters(connection, who, chosen, wanted, part)
+        found = await letters(connection, who, chosen, wanted, part, assignee)
     return page_of([shapes.dead_letter(dict(row)) for row in found.rows], found.cursor)
 
 
@@ -99,6 +104,20 @@ async def ignore(
     body: Annotated[NotesIn | None, Body()] = None,
 ) -> Response:
     call = calls.ignore(job_id, body.notes if body else None, who.tenant)
+    return answer(await settle_letter(here, who, job_id, call))
+
+
+@router.post("/{job_id}/reopen", response_model=DeadLetterOut, summary="It was settled too soon")
+async def reopen(job_id: JobId, who: MayAdminister, here: Here) -> Response:
+    """One that was resolved or ignored waits for a person again."""
+    call = calls.reopen_dead_letter(job_id, who.tenant)
+    return answer(await settle_letter(here, who, job_id, call))
+
+
+@router.post("/{job_id}/assign", response_model=DeadLetterOut, summary="Say who looks after it")
+async def assign(job_id: JobId, who: MayAdminister, here: Here, body: AssignIn) -> Response:
+    """Whatever its status; null is nobody."""
+    call = calls.assign_dead_letter(job_id, body.assignee, who.tenant)
     return answer(await settle_letter(here, who, job_id, call))
 
 

@@ -129,6 +129,15 @@ async def cancel_job(
         return await the_job(connection, who, job_id)
 
 
+async def move_job(
+    here: Service, who: Principal, job_id: UUID, priority: int | None
+) -> dict[str, Any]:
+    """Another place in its lane; without a number, ahead of all that wait there."""
+    async with here.database.acting(who) as connection:
+        await send(connection, calls.set_priority(job_id, priority, who.tenant))
+        return await the_job(connection, who, job_id)
+
+
 async def shown_of(here: Service, who: Principal, found: Answered) -> tuple[int, dict[str, Any]]:
     """The answer to an enqueue: 202 for a new job, 200 for one that was there."""
     job = found.job

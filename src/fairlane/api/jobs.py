@@ -21,6 +21,7 @@ from fairlane.api.job_service import (
     enqueue_job,
     explanation_of,
     lines_of,
+    move_job,
     output_of,
     reading,
     result_of,
@@ -30,6 +31,7 @@ from fairlane.api.job_service import (
 )
 from fairlane.api.limits import BATCH_ITEMS
 from fairlane.api.models.attempts import AttemptList, LogList, ResultOut
+from fairlane.api.models.changes import JobChangeIn
 from fairlane.api.models.jobs import (
     BatchIn,
     BatchOut,
@@ -242,6 +244,12 @@ async def logs(
 async def explain(job_id: JobId, who: MayRead, here: Here) -> Response:
     async with reading(here, who) as connection:
         return answer(await explanation_of(connection, who, job_id))
+
+
+@router.patch("/{job_id}", response_model=JobOut, summary="Move a waiting job in its lane")
+async def change(job_id: JobId, who: MayWrite, here: Here, body: JobChangeIn) -> Response:
+    """Lower goes first, among the tenant's own jobs in its lane. 409: it waits no more."""
+    return answer(await move_job(here, who, job_id, body.priority))
 
 
 @router.post("/{job_id}/cancel", response_model=JobOut, summary="Cancel a job")

@@ -118,6 +118,7 @@ STATUSES: dict[type[Exception], tuple[int, str]] = {
     errors.TriggerInvalid: (422, "trigger-invalid"),
     errors.TriggerNotFound: (404, "not-found"),
     errors.OperationNotFound: (404, "not-found"),
+    errors.WorkerNotFound: (404, "not-found"),
     errors.AlertNotFound: (404, "not-found"),
     TriggerChanged: (409, "changed-meanwhile"),
     FireRefused: (409, "not-fired"),

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Header, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from fairlane.access.refusals import AccessError
+from fairlane.access.refusals import AccessError, Busy
 from fairlane.api.following import Stream
 from fairlane.api.here import Here
 from fairlane.api.ids import JobId
@@ -19,11 +19,14 @@ from fairlane.api.job_service import the_job
 from fairlane.api.permits import MayRead
 from fairlane.api.route import PREFIX, Route, bearer
 from fairlane.api.service import Service
+from fairlane.core.connect import UNREACHABLE
+from fairlane.errors import DatabaseUnavailable
 
 router = APIRouter(prefix=PREFIX, tags=["streams"], route_class=Route)
 
 HEARTBEAT = 15.0
 RECHECK = 10.0  # seconds until a token is looked at again, where no word of its end came
+UNKNOWN = 60.0  # and that a stream stands open while nobody can
 
 EVENTS: dict[int | str, dict[str, Any]] = {
     200: {
@@ -124,12 +127,21 @@ class Events(Response):
                     await stream.news.wait()
             now = time.monotonic()
             if now - looked_at >= RECHECK:
-                looked_at = now
-                if not await self._is_good():
-                    stream.end("the token is no longer good")
+                is_good = await self._standing()
+                if is_good is not None:
+                    looked_at = now
+                if is_good is False or now - looked_at >= UNKNOWN:
+                    stream.end("the token is no longer good, or nobody could say")
             if now - spoke >= HEARTBEAT:
                 spoke = now
                 await self._say(send, b": still here\n\n")
+
+    async def _standing(self) -> bool | None:
+        """None where nobody can say just now. A busy minute is no reason to cut a reader off."""
+        try:
+            return await self._is_good()
+        except (Busy, DatabaseUnavailable, *UNREACHABLE):
+            return None
 
     async def _say(self, send: Send, body: bytes) -> None:
         await send({"type": "http.response.body", "body": body, "more_body": True})
@@ -146,6 +158,8 @@ async def _is_good(here: Service, stream: Stream, token: str | None) -> bool:
         return False
     try:
         who = await here.door.admit(token)
+    except Busy:
+        raise
     except AccessError:
         return False
     return who.role is stream.who.role and who.subject == stream.who.subject

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from fairlane import artifacts, schemas
 from fairlane.access.principal import Principal
 from fairlane.api.answers import answer
-from fairlane.api.crew import Held, lost
+from fairlane.api.crew import AskedToDrain, Held, lost
 from fairlane.api.here import Here
 from fairlane.api.ids import JobId
 from fairlane.api.items import check_progress, failed_items, moves_of
@@ -50,23 +50,28 @@ async def claim(request: Request, who: MayWork, here: Here, body: ClaimIn) -> Re
     """Up to so many of each queue. A worker's name stands for one process; its lease ends at
     `lease_expires_at` unless a claim or a heartbeat renews it, and then its jobs are anybody's. A
     claim whose caller hangs up takes nothing. One that says what it is `holding` gives back what
-    else its name has: the answer to a claim may get lost on its way."""
-    jobs = await here.claimer.claim(
-        who,
-        body.worker,
-        body.queues,
-        body.wait_seconds,
-        holding=None if body.holding is None else {parse_id(each) for each in body.holding},
-        is_gone=request.is_disconnected,
-    )
-    return answer({"jobs": jobs})
+    else its name has: the answer to a claim may get lost on its way. One that an operator drains
+    gets nothing more, and hears it by `drain_requested`: it ends when its jobs have."""
+    try:
+        jobs = await here.claimer.claim(
+            who,
+            body.worker,
+            body.queues,
+            body.wait_seconds,
+            holding=None if body.holding is None else {parse_id(each) for each in body.holding},
+            is_gone=request.is_disconnected,
+        )
+    except AskedToDrain:
+        return answer({"jobs": [], "drain_requested": True})
+    return answer({"jobs": jobs, "drain_requested": False})
 
 
 @router.post("/{job_id}/heartbeat", response_model=HeartbeatOut, summary="Keep the lease")
 async def heartbeat(job_id: JobId, who: MayWork, here: Here, body: HeldIn) -> Response:
     """For all jobs of this worker at once. 409: the job is no longer its own, stop it."""
     held = await here.crew.held(who, body.worker, job_id, body.attempt)
-    row = (await here.crew.renew(who, held.worker)).get(job_id)
+    mine, drains = await here.crew.renew(held.worker)
+    row = mine.get(job_id)
     if row is None or row["attempt"] != body.attempt:
         raise lost()
     return answer(
@@ -75,6 +80,7 @@ async def heartbeat(job_id: JobId, who: MayWork, here: Here, body: HeldIn) -> Re
             "attempt": row["attempt"],
             "lease_expires_at": row["lease_expires_at"],
             "cancel_requested": row["cancel_requested"],
+            "drain_requested": drains,
         }
     )
 

@@ -15,6 +15,7 @@ from fairlane.bench import (
     drain,
     enqueue,
     limits,
+    live,
     memory,
     metrics,
     pages,
@@ -48,6 +49,7 @@ LONG = {
     "memory": memory.measure,
     "progress": progress_cost.measure,
     "pages": pages.measure,
+    "live": live.measure,
 }
 BENCHMARKS = USUAL | LONG
 

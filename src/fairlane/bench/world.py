@@ -60,6 +60,11 @@ class World:
         """A job for each of these tenants, in one call."""
         await send(self.connection, calls.enqueue(requests(tenants)))
 
+    async def enqueue_one(self, tenant: str) -> str:
+        """The id of a new job of this tenant."""
+        (row,) = await send(self.connection, calls.enqueue(requests([tenant])))
+        return str(row["id"])
+
     async def fill(self, jobs: int, tenants: int) -> None:
         """Queue jobs for t0, t1, ... in turn, and leave the tables as a quiet server would."""
         for first in range(0, jobs, 1000):

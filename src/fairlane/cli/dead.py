@@ -24,6 +24,7 @@ def dead() -> None:
 @click.option("--tenant")
 @click.option("--definition", metavar="KEY")
 @click.option("--queue")
+@click.option("--assignee", metavar="NAME", help="Whom it is assigned to; '' for nobody.")
 @click.option("--status", type=click.Choice(STATUSES), default="pending", show_default=True)
 @params.page_options
 @params.json_option
@@ -34,6 +35,7 @@ async def list_dead(
     tenant: str | None,
     definition: str | None,
     queue: str | None,
+    assignee: str | None,
     status: str,
     limit: int,
     cursor: str | None,
@@ -53,14 +55,16 @@ async def list_dead(
            and ($3::text is null or l.queue = $3)
            and ($4::text = 'all' or l.status = $4)
            and ($5::uuid is null or l.id < $5)
+           and ($6::text is null or coalesce(l.assignee, '') = $6)
          order by l.id desc
-         limit $6
+         limit $7
         """,
         tenant,
         definition,
         queue,
         status,
         None if cursor is None else read_cursor(cursor),
+        assignee,
         limit + 1,
     )
     found = [dead_letter(row) for row in rows[:limit]]
@@ -197,6 +201,42 @@ async def ignore(
     return await settle(
         db, "ignore", lambda id_: calls.ignore(id_, notes), notes, job_id, choice, as_json
     )
+
+
+@dead.command()
+@params.argument("job_id", parse=params.job_id)
+@params.json_option
+@with_database
+async def reopen(db: Session, /, job_id: UUID, as_json: bool) -> None:
+    """Take back that a dead letter was resolved or ignored."""
+    from fairlane.core import calls
+
+    await db.change(calls.reopen_dead_letter(job_id))
+    if as_json:
+        print_json(await the_letter(db, job_id))
+    else:
+        click.echo("pending again")
+
+
+@dead.command()
+@params.argument("job_id", parse=params.job_id)
+@click.argument("assignee", required=False)
+@click.option("--nobody", is_flag=True, help="Nobody looks after it.")
+@params.json_option
+@with_database
+async def assign(
+    db: Session, /, job_id: UUID, assignee: str | None, nobody: bool, as_json: bool
+) -> None:
+    """Say who looks after a dead letter."""
+    from fairlane.core import calls
+
+    if (assignee is None) != nobody:
+        raise click.UsageError("give a name, or --nobody", click.get_current_context())
+    await db.change(calls.assign_dead_letter(job_id, assignee))
+    if as_json:
+        print_json(await the_letter(db, job_id))
+    else:
+        click.echo("nobody's" if nobody else f"assigned to {assignee}")
 
 
 async def settle(

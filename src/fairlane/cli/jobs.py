@@ -118,6 +118,26 @@ async def cancel(db: Session, /, job_id: UUID, reason: str | None, as_json: bool
 
 @jobs.command()
 @params.argument("job_id", parse=params.job_id)
+@click.argument("number", type=click.IntRange(-(2**31), 2**31 - 1), required=False)
+@params.json_option
+@with_database
+async def priority(db: Session, /, job_id: UUID, number: int | None, as_json: bool) -> None:
+    """Move a job that waits: a lower NUMBER goes first in its lane.
+
+    Without a NUMBER it goes ahead of all that wait there now.
+    """
+    from fairlane.cli.shapes import job as shape
+    from fairlane.core import calls
+
+    found = value_of(await db.change(calls.set_priority(job_id, number)))
+    if as_json:
+        print_json(shape(await the_job(db, job_id)))
+    else:
+        click.echo(f"priority {found}")
+
+
+@jobs.command()
+@params.argument("job_id", parse=params.job_id)
 @params.json_option
 @with_database
 async def retry(db: Session, /, job_id: UUID, as_json: bool) -> None:

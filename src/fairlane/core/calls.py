@@ -59,8 +59,9 @@ def claim(worker: UUID, queue: str, slots: int) -> Call:
     return Call("select * from fairlane.claim($1, $2, $3)", (worker, queue, slots))
 
 
-def heartbeat(worker: UUID, *, draining: bool = False) -> Call:
-    return Call("select * from fairlane.heartbeat($1, $2)", (worker, draining))
+def beat(worker: UUID, *, draining: bool = False) -> Call:
+    """A row for each job that it holds; one without a job where it holds none."""
+    return Call("select * from fairlane.beat($1, $2)", (worker, draining))
 
 
 def claim_queues(worker: UUID, queues: Sequence[str], slots: Sequence[int]) -> Call:
@@ -144,6 +145,14 @@ def stop_worker(worker: UUID) -> Call:
     return Call("select fairlane.stop_worker($1)", (worker,))
 
 
+def drain_worker(worker: UUID) -> Call:
+    return Call("select fairlane.drain_worker($1)", (worker,))
+
+
+def forget_worker(worker: UUID) -> Call:
+    return Call("select fairlane.forget_worker($1)", (worker,))
+
+
 def housekeep(holder: UUID) -> Call:
     return Call("select * from fairlane.housekeep($1)", (holder,))
 
@@ -202,6 +211,11 @@ def cancel(job_id: UUID, reason: str | None = None, tenant: str | None = None) -
     return Call("select fairlane.cancel($1, $2, $3)", (job_id, reason, tenant))
 
 
+def set_priority(job_id: UUID, priority: int | None = None, tenant: str | None = None) -> Call:
+    """Without a number, ahead of all that wait in its lane."""
+    return Call("select fairlane.set_priority($1, $2, $3)", (job_id, priority, tenant))
+
+
 def retry(job_id: UUID, tenant: str | None = None) -> Call:
     return Call("select fairlane.retry($1, $2)", (job_id, tenant))
 
@@ -230,6 +244,14 @@ def ignore(job_id: UUID, notes: str | None = None, tenant: str | None = None) ->
 
 def note_dead_letter(job_id: UUID, notes: str, tenant: str | None = None) -> Call:
     return Call("select fairlane.note_dead_letter($1, $2, $3)", (job_id, notes, tenant))
+
+
+def assign_dead_letter(job_id: UUID, assignee: str | None, tenant: str | None = None) -> Call:
+    return Call("select fairlane.assign_dead_letter($1, $2, $3)", (job_id, assignee, tenant))
+
+
+def reopen_dead_letter(job_id: UUID, tenant: str | None = None) -> Call:
+    return Call("select fairlane.reopen_dead_letter($1, $2)", (job_id, tenant))
 
 
 def explain(job_id: UUID, tenant: str | None = None) -> Call:

@@ -84,6 +84,7 @@ def _queue(page: Page, row: Mapping[str, Any], fairness: float) -> None:
 
 
 def _pending(row: Mapping[str, Any]) -> int:
-    """Parked, and not settled since."""
-    found: int = row["dead_letter"] - row["replayed"] - row["resolved"] - row["ignored"]
+    """Parked, and not settled since; or settled, and that taken back."""
+    settled = row["replayed"] + row["resolved"] + row["ignored"]
+    found: int = row["dead_letter"] - settled + row["reopened"]
     return found

@@ -1,7 +1,6 @@
 """`fairlane scheduler`: one process that tries to schedule, until it is told to stop."""
 
 import asyncio
-import gc
 import logging
 import signal
 
@@ -10,6 +9,7 @@ import uvloop
 from fairlane.config import Settings
 from fairlane.core import migrate
 from fairlane.core.connect import connected
+from fairlane.core.garbage import look_less_often
 from fairlane.database import database
 from fairlane.metrics.catalogue import SCHEDULER
 from fairlane.metrics.port import served
@@ -28,10 +28,7 @@ def run(settings: Settings) -> int:
 async def _schedule(url: str, settings: Settings) -> int:
     async with connected(url) as connection:
         await migrate.check(connection)
-    # A batch is thousands of small objects, which are all gone a moment later: looking among them
-    # for cycles every few hundred is a tenth of the work.
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 20)
+    look_less_often()
     metrics = Scheduling()
     scheduler = Scheduler(url, metrics)
     loop = asyncio.get_running_loop()

@@ -13,16 +13,16 @@ as $$
     'enqueue', 'enqueue_many', 'api_enqueue', 'emit', 'emit_many', 'resend',
     -- people: each takes the tenant, and refuses another's
     'cancel', 'retry', 'replay', 'resolve', 'ignore', 'note_dead_letter', 'explain', 'create_trigger', 'set_trigger',
-    'delete_trigger', 'fire_now',
+    'delete_trigger', 'fire_now', 'set_priority', 'assign_dead_letter', 'reopen_dead_letter',
     'preview_operation', 'create_operation', 'step_operation', 'stop_operation', 'resume_operation',
     -- operators
     'create_tenant', 'set_tenant', 'pause_tenant', 'resume_tenant', 'set_plan', 'set_queue',
     'pause_queue', 'resume_queue', 'define', 'apply_definitions', 'set_definition',
     'database_health',
     'acknowledge_alert', 'silence_alerts', 'end_silence', 'set_alert_rule', 'set_alert_channel',
-    'test_alert',
+    'test_alert', 'drain_worker', 'forget_worker',
     -- workers: each is fenced by worker and attempt
-    'register_worker', 'claim', 'claim_queues', 'heartbeat', 'prepare', 'report', 'finish', 'fail',
+    'register_worker', 'claim', 'claim_queues', 'beat', 'heartbeat', 'prepare', 'report', 'finish', 'fail',
     'fail_many', 'snooze', 'canceled', 'bounce', 'hand_back', 'stop_worker',
     -- tokens, and who somebody is
     'create_token', 'revoke_token', 'token_for', 'touch_token', 'tenant_id_of',

@@ -104,7 +104,7 @@ async def _rest(life: Life) -> None:
             async with asyncio.timeout(BEAT):
                 await life.changed.wait()
         except TimeoutError:
-            life.on_beat(await life.send(calls.heartbeat(life.id)))
+            life.on_beat(await life.send(calls.beat(life.id)))
     await life.finisher.written()
 
 

@@ -9,29 +9,38 @@ from fairlane.core.calls import Call
 from fairlane.core.connect import Connection, Record, send
 
 MINUTES = 60
-NEWEST = 4_000  # jobs that an hour's curves are drawn from; a page says so where there were more
+NEWEST = 2_000  # jobs that an hour's curves are drawn from; a page says so where there were more
 
 __all__ = ["FAILURES", "LONGEST", "NEXT_FIRES", "Activity", "Record", "activity_of"]
 
+# An hour's work stands in the partitions of one day or two.
+# The clock is asked once, by a sub-select: called in a condition, it is called for each row.
 ACTIVITY = """
 with past as materialized (
-  select status, created_at, finished_at,
-         extract(epoch from started_at - greatest(queued_at, scheduled_for))::float8 as waited
-    from fairlane.history {where} order by id desc limit {window}
+  select status, created_at, started_at, finished_at,
+         greatest(queued_at, scheduled_for) as due_at
+    from fairlane.history
+   {where} {also}
+         finished_at >= (select date_trunc('day', fairlane.clock() - interval '1 hour', 'UTC'))
+   order by id desc
+   limit {window}
 ), ended as (
-  select * from past where finished_at > fairlane.clock() - interval '60 minutes'
+  select status, finished_at, extract(epoch from started_at - due_at)::float8 as waited
+    from past
+   where finished_at > (select fairlane.clock()) - interval '60 minutes'
 ), made as (
   select created_at
     from (select created_at from fairlane.job {where} order by id desc limit {window}) j
-   where created_at > fairlane.clock() - interval '60 minutes'
+   where created_at > (select fairlane.clock()) - interval '60 minutes'
    union all
-  select created_at from past where created_at > fairlane.clock() - interval '60 minutes'
+  select created_at from past where created_at > (select fairlane.clock()) - interval '60 minutes'
 ), died as (
   select died_at from fairlane.dead_letter
-   {where} {also} died_at > fairlane.clock() - interval '60 minutes'
+   {where} {also} died_at > (select fairlane.clock()) - interval '60 minutes'
    limit {window}
 )
-select 59 - least(floor(extract(epoch from fairlane.clock() - at) / 60), 59)::int as minute,
+select 59 - least(floor(extract(epoch from (select fairlane.clock()) - at) / 60), 59)::int
+         as minute,
        count(*) filter (where what = 'good')   as good,
        count(*) filter (where what = 'failed') as failed,
        count(*) filter (where what = 'died')   as died,
@@ -39,7 +48,7 @@ select 59 - least(floor(extract(epoch from fairlane.clock() - at) / 60), 59)::in
        percentile_cont(0.5)  within group (order by waited) as p50,
        percentile_cont(0.95) within group (order by waited) as p95,
        (select count(*) from ended) = {window} as is_cut,
-       extract(epoch from fairlane.clock() - (select min(finished_at) from ended))::float8
+       extract(epoch from (select fairlane.clock()) - (select min(finished_at) from ended))::float8
          as reaches
   from (select finished_at as at, waited,
                case when status in ('failed') then 'failed' else 'good' end as what
@@ -56,7 +65,7 @@ select d.key as kind, count(*)::int as failures, max(f.at) as last_at
         (select definition_id, died_at from fairlane.dead_letter
           where tenant_id = $1 and status = 'pending' order by id desc limit 1000)) f
   join fairlane.definition d on d.id = f.definition_id
- where f.at > fairlane.clock() - interval '24 hours'
+ where f.at > (select fairlane.clock()) - interval '24 hours'
  group by d.key
  order by failures desc, d.key
  limit 5
@@ -92,6 +101,10 @@ class Activity:
     p95: list[float]
     is_cut: bool  # more ended in that hour than were looked at
     reaches: float  # seconds back to the first that was
+
+    @property
+    def newest(self) -> int:
+        return NEWEST
 
     @property
     def finished(self) -> list[float]:

@@ -114,6 +114,7 @@ PAGES: tuple[Page, ...] = (
     Page("job_log", "/t/{tenant}/jobs/{job}/log", job.log, READ, under="jobs"),
     _post("job_cancel", "/t/{tenant}/jobs/{job}/cancel", job.cancel, WRITE, "jobs"),
     _post("job_retry", "/t/{tenant}/jobs/{job}/retry", job.retry, WRITE, "jobs"),
+    _post("job_priority", "/t/{tenant}/jobs/{job}/priority", job.move, WRITE, "jobs"),
     Page("dead_letters", "/t/{tenant}/dlq", dead_letters.show, READ, "Dead letters", "Work", "d"),
     _post("dead_letters_act", "/t/{tenant}/dlq", dead_letters.act, ADMINISTER, "dead_letters"),
     Page(
@@ -126,6 +127,10 @@ PAGES: tuple[Page, ...] = (
     ),
     _post(
         *("dead_letter_replay", "/t/{tenant}/dlq/{dead}/replay", dead_letter.replay, ADMINISTER),
+        "dead_letters",
+    ),
+    _post(
+        *("dead_letter_assign", "/t/{tenant}/dlq/{dead}/assign", dead_letter.assign, ADMINISTER),
         "dead_letters",
     ),
     Page("operations", "/t/{tenant}/bulk", bulk.show_all, READ, "Bulk operations", "Work", "b"),
@@ -196,6 +201,8 @@ PAGES: tuple[Page, ...] = (
     _post("fairness_weigh", "/ops/fairness", fairness.weigh, OPERATE, "fairness"),
     Page("workers", "/ops/workers", workers.show, OPERATE, "Workers", "Operate", "w"),
     Page("worker", "/ops/workers/{worker}", workers.one, OPERATE, "Worker", under="workers"),
+    _post("worker_drain", "/ops/workers/{worker}/drain", workers.drain, OPERATE, "workers"),
+    _post("worker_forget", "/ops/workers/{worker}/forget", workers.forget, OPERATE, "workers"),
     Page("alerts", "/ops/alerts", alerts.show, OPERATE, "Alerts", "Operate", "a"),
     Page(
         *("alert_silence", "/ops/alerts/silence", alerts.silence_form, OPERATE),

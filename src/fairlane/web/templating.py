@@ -64,7 +64,10 @@ class Templates:
         def when(moment: Any, style: str = "ago") -> Markup:
             return words.time_tag(moment, style, visit.prefs.tz, visit.now)
 
-        def took(start: Any, end: Any = None) -> str:
+        def took(start: Any, end: Any = None) -> str | Markup:
+            """How long; what has no end yet goes on, and the browser counts."""
+            if start is not None and end is None:
+                return words.time_tag(start, "for", visit.prefs.tz, visit.now)
             return words.duration(words.between(start, end, visit.now))
 
         def live(*topics: str) -> Markup:

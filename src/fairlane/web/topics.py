@@ -28,8 +28,9 @@ select t.slug as key,
             from fairlane.lane_counts where tenant_id = t.id),
          (select id from fairlane.job where tenant_id = t.id order by id desc limit 1),
          (select id from fairlane.history where tenant_id = t.id order by id desc limit 1),
-         (select concat_ws('/', count(*), max(coalesce(settled_at, died_at)))
-            from (select settled_at, died_at from fairlane.dead_letter
+         (select concat_ws('/', max(coalesce(settled_at, died_at)),
+                           md5(string_agg(concat_ws('/', id, status, assignee), ',' order by id)))
+            from (select id, status, assignee, settled_at, died_at from fairlane.dead_letter
                    where tenant_id = t.id order by id desc limit 100) d),
          r.print, t.paused_at) as print
   from fairlane.tenant t
@@ -42,7 +43,7 @@ select a.id::text as key,
          (select concat_ws('/', status, attempt, phase, md5(progress::text), cancel_requested_at,
                            priority, scheduled_for)
             from fairlane.job where id = a.id),
-         (select concat_ws('/', status, attempt, settled_at, md5(notes))
+         (select concat_ws('/', status, attempt, settled_at, assignee, md5(notes))
             from fairlane.dead_letter where id = a.id),
          (select status from fairlane.history where id = a.id limit 1),
          (select seq from fairlane.log_line where job_id = a.id order by seq desc limit 1),
@@ -108,8 +109,10 @@ select 'work' as key,
 # Workers tell that they live a few times a minute each; whoever looks at them looks at that.
 OF_WORKERS = """
 select 'workers' as key,
-       md5(string_agg(concat_ws('/', id, state, running, last_seen_at), ',' order by id)) as print
-  from fairlane.workers where stopped_at is null
+       concat_ws(' ',
+         (select md5(string_agg(concat_ws('/', id, state, running, last_seen_at), ',' order by id))
+            from fairlane.workers where stopped_at is null),
+         (select count(*) from fairlane.workers where stopped_at is not null)) as print
 """
 # Alerts, their silences and rules: few rows.
 OF_ALERTS = """

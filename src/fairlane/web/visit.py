@@ -1,6 +1,5 @@
 """One request of somebody who may make it: what a view is given, and all that it needs."""
 
-import base64
 import hashlib
 import re
 from contextlib import AbstractAsyncContextManager
@@ -23,6 +22,7 @@ from fairlane.web.forgery import form_token
 from fairlane.web.preferences import Preferences
 from fairlane.web.proxies import Front
 from fairlane.web.sessions import Session
+from fairlane.web.undoing import Told, Undo
 from fairlane.web.urls import safe_next
 
 if TYPE_CHECKING:
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 
 FRAGMENT = "X-Fragment"
 SAID = "fairlane_said"
-LONGEST_SAID = 300
-AGO = re.compile(r'(<time [^>]*data-as="ago"[^>]*>)[^<]*')
+MOVING = re.compile(r'(<time [^>]*data-as="(?:ago|for)"[^>]*>)[^<]*')
 
 
 class Visit:
@@ -157,23 +156,34 @@ class Visit:
         body = "".join(
             self.ui.templates.render(f"regions/{name}.html", self, self.context) for name in names
         )
-        # How long ago something was is kept going by the browser: that alone is no change.
-        same = AGO.sub(r"\1", body)
+        # How long ago something was, and how long it runs, is kept going by the browser: that alone
+        # is no change.
+        same = MOVING.sub(r"\1", body)
         tag = f'W/"{hashlib.sha256(same.encode()).hexdigest()[:20]}"'
         headers = {"ETag": tag, "Vary": FRAGMENT}
         if self.request.headers.get("if-none-match") == tag:
             return Response(status_code=304, headers=headers)
         return Response(body, media_type="text/html", headers=headers)
 
-    def done(self, said: str, to: str) -> Response:
-        """After a change: tell it, and go on. A script stays where it is unless `to` is elsewhere;
-        without one the next page tells."""
+    def done(self, said: str, to: str, undo: Undo | None = None) -> Response:
+        """After a change: tell it, with what takes it back, and go on. A script stays where it is
+        unless `to` is elsewhere; without one the next page tells."""
+        if undo is not None:
+            undo = Undo(undo.name, undo.parts, {**undo.fields, "next": to})
         if self.request.headers.get("x-quiet"):
-            return JSONResponse({"said": said, "to": to})
+            return JSONResponse({"said": said, "to": to, "undo": self.undo_form(undo)})
         response = RedirectResponse(to, 303)
-        text = base64.urlsafe_b64encode(said[:LONGEST_SAID].encode()).decode()
-        self.set_cookie(response, SAID, text, max_age=60)
+        self.set_cookie(response, SAID, Told(said, undo).cookie, max_age=60)
         return response
+
+    def undo_form(self, undo: Undo | None) -> dict[str, Any] | None:
+        """Where it is sent and with which fields; nothing for who may not."""
+        if undo is None:
+            return None
+        page = next(each for each in self.ui.pages if each.name == undo.name)
+        if not page.lets_in(self.who) or page.path.count("{") != len(undo.parts):
+            return None
+        return {"url": self.u(undo.name, *undo.parts), "fields": undo.fields}
 
     def back(self, name: str, *parts: Any, **query: Any) -> str:
         """The page that a form was on, if it says so; else the one named."""
@@ -181,12 +191,9 @@ class Visit:
         return found or self.u(name, *parts, **query)
 
     @property
-    def said(self) -> str | None:
+    def said(self) -> Told | None:
         """What the change before this page has to tell."""
-        try:
-            return base64.urlsafe_b64decode(self.request.cookies[SAID]).decode()[:LONGEST_SAID]
-        except (KeyError, ValueError):
-            return None
+        return Told.of(self.request.cookies.get(SAID, ""))
 
     @property
     def form_token(self) -> str:

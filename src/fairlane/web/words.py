@@ -73,7 +73,7 @@ def duration(seconds: float | None) -> str:
     if seconds is None:
         return "–"
     seconds = max(seconds, 0)
-    if seconds < 0.9995:
+    if seconds < 0.9995 and not isinstance(seconds, int):
         return f"{round(seconds * 1000)} ms"
     if seconds < 10:
         return f"{seconds:.1f}".removesuffix(".0") + " s"
@@ -109,6 +109,11 @@ def ago(moment: datetime, now: datetime) -> str:
     return f"{said} ago" if seconds > 0 else f"in {said}"
 
 
+def going(moment: datetime, now: datetime) -> str:
+    """How long something has gone on, in whole seconds: a browser counts on from here."""
+    return duration(int((now - moment).total_seconds())) if moment < now else "0 s"
+
+
 def _rough(seconds: float) -> str:
     for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
         if seconds >= size:
@@ -122,13 +127,15 @@ def in_zone(moment: datetime, zone: str) -> str:
 
 
 def time_tag(moment: datetime | None, style: str, tz: Any, now: datetime) -> Markup:
-    """A moment: `ago` in lists, `full` and `clock` where it is looked at. The browser keeps `ago`
-    going and, where the reader wants its own zone, writes the others anew."""
+    """A moment: `ago` in lists, `for` what goes on since then, `full` and `clock` where it is
+    looked at. The browser keeps the first two going and, where the reader wants its own zone,
+    writes the others anew."""
     if moment is None:
         return Markup('<span class="muted">–</span>')
     there = moment.astimezone(tz)
-    forms = {"ago": "", "clock": "%H:%M:%S", "full": "%Y-%m-%d %H:%M:%S %Z", "day": "%Y-%m-%d"}
-    said = ago(moment, now) if style == "ago" else there.strftime(forms[style])
+    forms = {"clock": "%H:%M:%S", "full": "%Y-%m-%d %H:%M:%S %Z", "day": "%Y-%m-%d"}
+    moving = {"ago": ago, "for": going}
+    said = moving[style](moment, now) if style in moving else there.strftime(forms[style])
     return Markup('<time datetime="{}" data-as="{}" title="{}">{}</time>').format(
         moment.astimezone(UTC).isoformat(timespec="milliseconds"),
         style,

@@ -115,7 +115,7 @@ class Lease:
                             if connection is None:
                                 connection = await connect(self.url, name="fairlane heartbeat")
                             rows = await send(
-                                connection, calls.heartbeat(self.worker, draining=self._draining)
+                                connection, calls.beat(self.worker, draining=self._draining)
                             )
                     except LeaseLost:
                         self._refused()

@@ -110,6 +110,7 @@ class Life:
         )
         self._lost = asyncio.Event()
         self._failed = asyncio.Event()  # a part of this life, not its lease
+        self.asked_to_drain = asyncio.Event()  # an operator wants this worker to end
         self.changed = asyncio.Event()  # an attempt has ended
         self._closing: set[asyncio.Task[None]] = set()
         self._returning: asyncio.Task[None] | None = None
@@ -150,8 +151,10 @@ class Life:
             working.append(asyncio.create_task(self._part(self.watcher.run())))
         ready.set()
         try:
-            await _first(stopping, self._lost, self._failed)
+            await _first(stopping, self._lost, self._failed, self.asked_to_drain)
             await _cancel(claiming)
+            if self.asked_to_drain.is_set():
+                await self._finish_all(stopping)
             if not self._lost.is_set():
                 # What failed here is no fault of the jobs: they go back at once, uncounted.
                 await self._wind_down(0 if self._failed.is_set() else self.terms.grace_seconds)
@@ -178,6 +181,17 @@ class Life:
         except Exception:
             log.exception("a part of the worker failed; it starts over")
             self._failed.set()
+
+    async def _finish_all(self, stopping: asyncio.Event) -> None:
+        """Until all that runs has ended: no process waits for our end, so no grace hurries us. Who
+        cannot wait sends SIGTERM, and then it is as ever."""
+        log.info("asked to drain: %d jobs still run", len(self.runner.running))
+        self.lease.drain()
+        while self.runner.running or self._closing:
+            self.changed.clear()
+            await _first(stopping, self._lost, self._failed, self.changed)
+            if stopping.is_set() or self._lost.is_set() or self._failed.is_set():
+                return
 
     async def _wind_down(self, grace: float) -> None:
         """Finish within the grace, keeping the lease all the while; hand the rest back."""
@@ -272,7 +286,13 @@ class Life:
 
     def on_beat(self, rows: list[Record]) -> None:
         """Stop what was canceled and what is no longer ours; give back what is ours unknown."""
-        held = {(row["job_id"], row["attempt"]): row["cancel_requested"] for row in rows}
+        held = {
+            (row["job_id"], row["attempt"]): row["cancel_requested"]
+            for row in rows
+            if row["job_id"] is not None
+        }
+        if any(row["drain_requested"] for row in rows):
+            self.asked_to_drain.set()
         for key, attempt in list(self.runner.running.items()):
             if key not in held:
                 # Claimed after the beat was sent, perhaps: only what was missing twice is gone.

@@ -15,6 +15,7 @@ from fairlane.app import Fairlane
 from fairlane.config import Settings
 from fairlane.core import migrate
 from fairlane.core.connect import connected
+from fairlane.core.garbage import look_less_often
 from fairlane.database import database
 from fairlane.errors import ConfigError, FairlaneError
 from fairlane.executors.tree import follow_parent
@@ -22,7 +23,7 @@ from fairlane.metrics.catalogue import WORKER
 from fairlane.metrics.port import nothing, served
 from fairlane.metrics.working import Working
 from fairlane.observe import exporting
-from fairlane.worker.supervisor import PARENT, supervise
+from fairlane.worker.supervisor import DRAINED, PARENT, supervise
 from fairlane.worker.worker import Worker
 
 log = logging.getLogger("fairlane.worker")
@@ -82,6 +83,7 @@ async def _work(app: Fairlane, url: str, queues: dict[str, int], settings: Setti
         poll_seconds=settings.poll_seconds,
         grace_seconds=settings.grace_seconds,
     )
+    look_less_often()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, worker.stop)
@@ -93,7 +95,7 @@ async def _work(app: Fairlane, url: str, queues: dict[str, int], settings: Setti
         exporting.flush()
         logging.shutdown()
         os._exit(0)
-    return 0
+    return DRAINED if worker.drained and PARENT in os.environ else 0
 
 
 async def _slots(url: str, queues: dict[str, int]) -> dict[str, int]:

@@ -102,9 +102,9 @@ class Runner:
             SPEAKER.set(None)
         if attempt.stop is not None and not isinstance(outcome, Reused):
             outcome = self._outcome_after_stop(attempt, outcome)
-        if outcome is not None and context is not None:
-            outcome = judged(context.ledger, outcome)
         if context is not None:
+            if outcome is not None and (items := context.last_items()) is not None:
+                outcome = judged(items, outcome)
             context.end()
         if outcome is not None:
             outcome = self._checked(attempt, outcome)

@@ -17,6 +17,7 @@ STEADY = 60.0  # a child that lived this long starts with a clean slate
 
 
 PARENT = "FAIRLANE_SUPERVISOR_PID"
+DRAINED = 3  # the exit status of a child that an operator has drained: no other takes its place
 
 
 class Child:
@@ -29,6 +30,7 @@ class Child:
         self._started = 0.0
         self._delay = FIRST_DELAY
         self.due = 0.0
+        self.is_out = False
 
     def start(self) -> None:
         self._started = time.monotonic()
@@ -40,6 +42,12 @@ class Child:
 
     def died(self, status: int) -> None:
         assert self.process is not None
+        if status == DRAINED:
+            log.info("worker process %d was drained; it stays out", self.process.pid)
+            self.process = None
+            self.is_out = True
+            self.due = math.inf
+            return
         if time.monotonic() - self._started > STEADY:
             self._delay = FIRST_DELAY
         how = f"signal {signal.Signals(-status).name}" if status < 0 else f"status {status}"
@@ -62,7 +70,8 @@ def supervise(
     metrics_port: int | None = None,
 ) -> int:
     """Keep `processes` workers alive until SIGTERM or SIGINT, then stop them in good order; what
-    has not stopped after `patience` seconds is killed. Each has metrics of its own, on the ports
+    has not stopped after `patience` seconds is killed. One that an operator drained is not started
+    again, and with the last of them this ends too. Each has metrics of its own, on the ports
     from `metrics_port` on."""
     one = _for_one(arguments)
     children = [Child(one, _port(metrics_port, nth)) for nth in range(processes)]
@@ -87,7 +96,7 @@ def supervise(
                         child.died(status)
                 if child.process is None and not stopping and child.due <= now:
                     child.start()
-            if stopping and all(child.process is None for child in children):
+            if all(child.process is None and (stopping or child.is_out) for child in children):
                 return 0
             if now >= deadline:
                 deadline = math.inf

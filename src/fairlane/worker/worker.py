@@ -54,6 +54,7 @@ class Worker:
         )
         self.ready = asyncio.Event()  # registered, and claiming
         self.left_running = 0  # calls that could not be stopped: only the end of the process will
+        self.drained = False  # an operator has asked it to end, and nobody else
         self._stopping = asyncio.Event()
 
     def stop(self) -> None:
@@ -75,6 +76,9 @@ class Worker:
                 if await self._started(life):
                     await life.run(self._stopping, self.ready)
                     self.left_running += len(life.runner.running)
+                if life.asked_to_drain.is_set():
+                    self.drained = not self._stopping.is_set()
+                    self.stop()
                 if asyncio.get_running_loop().time() - born > STEADY:
                     patience.reset()
                 elif not self._stopping.is_set():

@@ -32,6 +32,7 @@ class DeadLetterOut(Out):
     fingerprint: str
     replays: int
     notes: str | None
+    assignee: str | None = Field(description="Who looks after it.")
     settled_at: datetime | None
     settled_by: str | None
 

@@ -25,6 +25,7 @@ class WorkerOut(Out):
     lease_expires_at: datetime
     stopped_at: datetime | None
     metadata: Document
+    drain_requested_at: datetime | None = Field(description="When an operator asked it to end.")
 
 
 class WorkerList(Out):

@@ -56,6 +56,9 @@ class ClaimedOut(Out):
 
 class ClaimOut(Out):
     jobs: list[ClaimedOut]
+    drain_requested: bool = Field(
+        description="Claim no more, and end when your jobs have: an operator asks for it."
+    )
 
 
 class HeldIn(In):
@@ -68,6 +71,7 @@ class HeartbeatOut(Out):
     attempt: int
     lease_expires_at: datetime
     cancel_requested: bool = Field(description="Stop it, and say so by `fail` or `complete`.")
+    drain_requested: bool = Field(description="Claim no more, and end when your jobs have.")
 
 
 class LineIn(In):

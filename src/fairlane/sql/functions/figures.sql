@@ -178,6 +178,7 @@ begin
              coalesce(s.replayed, 0) + coalesce(a.replayed, 0) as replayed,
              coalesce(s.resolved, 0) + coalesce(a.resolved, 0) as resolved,
              coalesce(s.ignored, 0) + coalesce(a.ignored, 0) as ignored,
+             coalesce(s.reopened, 0) + coalesce(a.reopened, 0) as reopened,
              coalesce(s.over_backlog, 0) + coalesce(a.over_backlog, 0) as over_backlog
         from fairlane.queue q
         left join (
@@ -190,7 +191,8 @@ begin
                       sum(over_backlog) as over_backlog,
                       count(*) filter (where tally = 'replayed') as replayed,
                       count(*) filter (where tally = 'resolved') as resolved,
-                      count(*) filter (where tally = 'ignored') as ignored
+                      count(*) filter (where tally = 'ignored') as ignored,
+                      count(*) filter (where tally = 'reopened') as reopened
                  from fairlane.arrival
                 group by queue) a on a.queue = q.name
         left join (
@@ -202,7 +204,7 @@ begin
                         as ended,
                       sum(retried) as retried, sum(lost) as lost, sum(stuck) as stuck,
                       sum(replayed) as replayed, sum(resolved) as resolved, sum(ignored) as ignored,
-                      sum(over_backlog) as over_backlog
+                      sum(reopened) as reopened, sum(over_backlog) as over_backlog
                  from fairlane.share
                 group by queue) s on s.queue = q.name
         left join fairlane.runnable() r on r.queue = q.name

@@ -194,6 +194,7 @@ begin
          replayed     = s.replayed + d.replayed,
          resolved     = s.resolved + d.resolved,
          ignored      = s.ignored + d.ignored,
+         reopened     = s.reopened + d.reopened,
          over_backlog = s.over_backlog + d.over_backlog
     from (select share_id,
                  count(*) filter (where what = 'succeeded_with_errors') as succeeded_with_errors,
@@ -204,6 +205,7 @@ begin
                  count(*) filter (where what = 'replayed') as replayed,
                  count(*) filter (where what = 'resolved') as resolved,
                  count(*) filter (where what = 'ignored') as ignored,
+                 count(*) filter (where what = 'reopened') as reopened,
                  sum(n) as over_backlog
             from (select l.share_id, what, 0 as n
                     from unnest(movements) m

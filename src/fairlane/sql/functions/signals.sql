@@ -114,6 +114,7 @@ as $$
     from fairlane.worker w
    where ((w.state in ('live', 'draining') and w.lease_expires_at <= signal_worker_lost.now)
           or w.state = 'lost')
+     and w.forgotten_at is null
      and w.lease_expires_at > signal_worker_lost.now - make_interval(secs => (rule).window_seconds)
      and not exists (select
                        from fairlane.worker other

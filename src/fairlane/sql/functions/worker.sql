@@ -48,9 +48,13 @@ end
 $$;
 
 -- Renews the lease of a worker for all its jobs, and answers which those are: one that it runs and
--- that is not in the answer is no longer its own. A lease that ended is not revived.
-create or replace function fairlane.heartbeat(worker uuid, draining boolean default false)
-returns table (job_id uuid, attempt int, cancel_requested boolean, lease_expires_at timestamptz)
+-- that is not in the answer is no longer its own. A lease that ended is not revived. A worker that
+-- holds nothing gets one row without a job: it is to hear that it should drain all the same.
+create or replace function fairlane.beat(worker uuid, draining boolean default false)
+returns table (
+  job_id uuid, attempt int, cancel_requested boolean, lease_expires_at timestamptz,
+  drain_requested boolean
+)
 language plpgsql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
@@ -59,8 +63,9 @@ set enable_mergejoin = off
 as $$
 #variable_conflict use_column
 declare
-  v_now timestamptz := fairlane.clock();
-  v_end timestamptz;
+  v_now   timestamptz := fairlane.clock();
+  v_end   timestamptz;
+  v_drain boolean;
 begin
   perform fairlane.refuse_tenants();
   update fairlane.worker w
@@ -68,21 +73,30 @@ begin
          -- Never shorter than it was: a clock that stepped back must not end a lease.
          lease_expires_at = greatest(w.lease_expires_at,
                                      v_now + make_interval(secs => w.lease_seconds)),
-         state = case when heartbeat.draining then 'draining' else w.state end
-   where id = heartbeat.worker
+         state = case when beat.draining then 'draining' else w.state end
+   where id = beat.worker
      and w.lease_expires_at > v_now
      and state in ('live', 'draining')
-  returning w.lease_expires_at into v_end;
+  returning w.lease_expires_at, w.drain_requested_at is not null into v_end, v_drain;
   if not found then
-    perform fairlane.check_lease(heartbeat.worker, v_now);
+    perform fairlane.check_lease(beat.worker, v_now);
   end if;
 
   return query
-  select j.id, j.attempt, j.cancel_requested_at is not null, v_end
-    from fairlane.job j
-   where j.worker_id = heartbeat.worker
-     and j.status = 'running';
+  select j.id, j.attempt, j.cancel_requested_at is not null, v_end, v_drain
+    from (select) once
+    left join fairlane.job j on j.worker_id = beat.worker and j.status = 'running';
 end
+$$;
+
+-- The same for workers of before 0017, which know of no drain and take each row for a job.
+create or replace function fairlane.heartbeat(worker uuid, draining boolean default false)
+returns table (job_id uuid, attempt int, cancel_requested boolean, lease_expires_at timestamptz)
+language sql volatile
+as $$
+  select b.job_id, b.attempt, b.cancel_requested, b.lease_expires_at
+    from fairlane.beat(heartbeat.worker, heartbeat.draining) b
+   where b.job_id is not null
 $$;
 
 -- A worker that goes in good order: what it still holds goes back to its lanes, uncounted. One whose

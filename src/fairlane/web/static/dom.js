@@ -21,11 +21,25 @@ export function make(tag, text, className = "") {
   return made;
 }
 
-/** @param {string} text @param {boolean} [bad] */
-export function toast(text, bad = false) {
-  const made = make("p", text, bad ? "toast bad" : "toast");
+/** @param {string} text @param {boolean} [bad] @param {{url: string, fields: Record<string, string>} | null} [undo] */
+export function toast(text, bad = false, undo = null) {
+  const made = make("div", "", bad ? "toast bad" : "toast");
+  made.append(make("span", text));
+  if (undo) {
+    const form = /** @type {HTMLFormElement} */ (make("form", "", "inline"));
+    form.action = undo.url;
+    form.dataset.quiet = "";
+    const token = /** @type {HTMLInputElement | null} */ (one("input[name=_token]"));
+    for (const [name, value] of Object.entries({ ...undo.fields, _token: token?.value ?? "" })) {
+      const field = /** @type {HTMLInputElement} */ (make("input", ""));
+      Object.assign(field, { type: "hidden", name, value });
+      form.append(field);
+    }
+    form.append(make("button", "Undo", "button small"));
+    made.append(form);
+  }
   one("#toasts")?.append(made);
-  setTimeout(() => made.remove(), bad ? 10000 : 5000);
+  setTimeout(() => made.remove(), bad || undo ? 10000 : 5000);
 }
 
 /** @param {Node} node */

@@ -28,9 +28,10 @@ document.addEventListener("submit", async (event) => {
   try {
     const answer = await fetch(button?.getAttribute("formaction") ?? form.getAttribute("action") ?? "", { method: "POST", body: new URLSearchParams(/** @type {any} */ (fields)), headers: { "X-Quiet": "1" } });
     if (answer.status === 401) return location.reload();
-    const { said, to } = await answer.json();
+    const { said, to, undo } = await answer.json();
     if (answer.ok && to && new URL(to, location.href).pathname !== location.pathname) return location.assign(to);
-    toast(said, !answer.ok);
+    toast(said, !answer.ok, undo);
+    form.closest(".toast")?.remove();
     for (const box of all("input[type=checkbox][name]:checked", form)) /** @type {HTMLInputElement} */ (box).checked = false;
     document.dispatchEvent(new Event("fl:after"));
   } catch {

@@ -59,8 +59,13 @@ export async function refresh() {
     if (answer.status === 200) {
       tags.set(names, answer.headers.get("etag") ?? "");
       place(parsed(await answer.text()));
-    }
-  } catch { /* the badge tells; the next word or poll tries again */ }
+    } else if (answer.status >= 429) throw new Error("not now");
+  } catch {
+    // What is shown is no longer true, and nobody may say so again: the next beat tries anew.
+    for (const name of names.split(",")) waiting.add(name);
+    fetching = false;
+    return;
+  }
   fetching = false;
   if (waiting.size) void refresh();
 }
@@ -108,6 +113,7 @@ function beat() {
   if (leads && source?.readyState === EventSource.OPEN) tell({ on: true });
   if (leads) connect();
   if (Date.now() - heard > POLL) { badge("off"); dirty(mine()); }
+  void refresh();
 }
 
 if (document.body.hasAttribute("data-in") && mine().length) {

@@ -1,4 +1,4 @@
-// Times: `ago` goes on by itself, the others are written in the reader's zone.
+// Times: `ago` and `for` go on by themselves, the others are written in the reader's zone.
 // @ts-check
 import { all } from "./dom.js";
 
@@ -16,12 +16,22 @@ function ago(seconds) {
   return seconds > 0 ? `${said} ago` : `in ${said}`;
 }
 
+/** @param {number} size */
+function going(size) {
+  const whole = Math.max(Math.floor(size), 0);
+  if (whole < 60) return `${whole} s`;
+  const [unit, part, less, rest] = whole < 3600 ? [60, 1, "min", "s"] : whole < 86400 ? [3600, 60, "h", "min"] : [86400, 3600, "d", "h"];
+  const left = Math.floor(whole % Number(unit) / Number(part));
+  return `${Math.floor(whole / Number(unit))} ${less}${left ? ` ${left} ${rest}` : ""}`;
+}
+
 /** @param {ParentNode} [root] */
 export function tick(root = document) {
   for (const each of all("time[data-as]", root)) {
     const moment = new Date(each.getAttribute("datetime") ?? "");
     const style = each.dataset.as;
-    const said = style === "ago" ? ago((Date.now() - moment.getTime()) / 1000)
+    const gone = (Date.now() - moment.getTime()) / 1000;
+    const said = style === "ago" ? ago(gone) : style === "for" ? going(gone)
       : style === "clock" ? clock.format(moment) : style === "day" ? full.format(moment).slice(0, 10) : `${full.format(moment)} ${name}`;
     if (each.textContent !== said) each.textContent = said;
     const title = `${full.format(moment)} ${name}`;

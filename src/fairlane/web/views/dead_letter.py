@@ -15,6 +15,7 @@ from fairlane.core.connect import Connection, send
 from fairlane.errors import Fault, Faulty
 from fairlane.ids import parse_id, short_id
 from fairlane.web.templating import pretty
+from fairlane.web.undoing import Undo
 from fairlane.web.views.dead_letters import ACTIONS, REASONS, STATUSES, refuse_without_note
 from fairlane.web.visit import Visit
 
@@ -23,6 +24,14 @@ DONE = {
     "dead_letter.retried": "replayed it",
     "dead_letter.resolved": "resolved it",
     "dead_letter.ignored": "ignored it",
+    "dead_letter.reopened": "reopened it",
+}
+
+SAID = {
+    **ACTIONS,
+    "replay": "Replayed: the job waits for its turn",
+    "reopen": "Reopened: it waits for a person again",
+    "note": "Noted",
 }
 
 # What became of a replay: it is the same job.
@@ -63,11 +72,13 @@ async def _page(
         labels=dict(STATUSES),
         attempts=attempts,
         printed=printed,
-        thread=[{**each, "did": DONE.get(each["action"], each["action"])} for each in thread],
+        thread=[{**each, "did": _did(each)} for each in thread],
         outcome=outcome if letter["status"] == "retried" else None,
         edited=edited or pretty(letter["payload"]),
         note=note,
         faults={"note": [], "payload": [], **(faults or {})},
+        may_reopen=letter["status"] in ("resolved", "ignored") and visit.may("admin"),
+        me=visit.who.subject,
         may_settle=letter["status"] == "pending" and visit.may("admin"),
     )
 
@@ -77,8 +88,14 @@ async def _outcome(connection: Connection, visit: Visit, job_id: UUID) -> Any:
     return rows[0] if rows else None
 
 
+def _did(change: dict[str, Any]) -> str:
+    if change["action"] == "dead_letter.assign":
+        return f"assigned it to {change['assignee'] or 'nobody'}"
+    return DONE.get(change["action"], str(change["action"]))
+
+
 async def settle(visit: Visit) -> Response:
-    """Replay, resolve, ignore or note, with what is written in the field beside it."""
+    """Replay, resolve, ignore or note, with what is written in the field beside it; or reopen."""
     job_id, action, note = parse_id(visit.part("dead")), visit.field("action"), _note(visit)
     try:
         refuse_without_note(action, note)
@@ -96,10 +113,30 @@ async def settle(visit: Visit) -> Response:
     elif action == "note":
         said_so = calls.note_dead_letter(job_id, note, tenant)
         await settle_letter(visit.here, visit.who, job_id, said_so)
+    elif action == "reopen":
+        await settle_letter(visit.here, visit.who, job_id, calls.reopen_dead_letter(job_id, tenant))
     else:
-        raise Problem(422, "say what to do: replay, resolve, ignore or note", "invalid")
-    said = {**ACTIONS, "replay": "Replayed: the job waits for its turn", "note": "Noted"}[action]
-    return visit.done(f"{said}.", visit.u("dead_letter", visit.tenant, job_id))
+        raise Problem(422, "say what to do: replay, resolve, ignore, reopen or note", "invalid")
+    undo = None
+    if action in ("resolve", "ignore"):
+        undo = Undo("dead_letter_settle", (str(visit.tenant), str(job_id)), {"action": "reopen"})
+    return visit.done(f"{SAID[action]}.", visit.u("dead_letter", visit.tenant, job_id), undo)
+
+
+async def assign(visit: Visit) -> Response:
+    """To whoever asks, to a name, or to nobody."""
+    job_id, name = parse_id(visit.part("dead")), visit.field("assignee").strip()[:200]
+    to = {"me": visit.who.subject, "nobody": None}.get(visit.field("to"), name or None)
+    async with visit.reading() as connection:
+        was = (await the_letter(connection, visit.who, job_id))["assignee"]
+    call = calls.assign_dead_letter(job_id, to, visit.tenant)
+    await settle_letter(visit.here, visit.who, job_id, call)
+    undo = None
+    if to != was:
+        fields = {"assignee": was} if was else {"to": "nobody"}
+        undo = Undo("dead_letter_assign", (str(visit.tenant), str(job_id)), fields)
+    said = f"{to} looks after it." if to else "Nobody looks after it."
+    return visit.done(said, visit.back("dead_letter", visit.tenant, job_id), undo)
 
 
 async def replay(visit: Visit) -> Response:

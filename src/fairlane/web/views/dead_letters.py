@@ -32,6 +32,7 @@ REASONS = {
     "stuck": "no worker could take it",
     "invalid": "its payload does not fit",
 }
+WHOSE = (("", "Everybody's"), ("me", "Mine"), ("nobody", "Nobody's"))
 ACTIONS = {"replay": "Replayed", "resolve": "Resolved", "ignore": "Ignored"}
 
 
@@ -41,7 +42,7 @@ async def show(visit: Visit) -> Response:
         return RedirectResponse(_address_of(visit, typed), 303)
     status = visit.query("status", "pending")
     status = status if status in dict(STATUSES) else "pending"
-    wanted = _wanted(visit)
+    wanted, assignee = _wanted(visit), _assignee(visit)
     flat = visit.query("view") == "list" or wanted.model_fields_set != set()
     before = visit.query("before")
     found: list[dict[str, Any]] = []
@@ -50,10 +51,10 @@ async def show(visit: Visit) -> Response:
     async with visit.reading() as connection:
         if flat:
             part = paging.Page(limit=ROWS, cursor=before or None)
-            rows = await letters(connection, visit.who, status, wanted, part)
+            rows = await letters(connection, visit.who, status, wanted, part, assignee)
             found, cursor = [shapes.dead_letter(dict(row)) for row in rows.rows], rows.cursor
         else:
-            groups, more = await groups_of(connection, visit.who, status)
+            groups, more = await groups_of(connection, visit.who, status, assignee)
         settled = None
         if not found and not groups:
             settled = await last_settled(connection, visit.who)
@@ -67,6 +68,8 @@ async def show(visit: Visit) -> Response:
         flat=flat,
         is_group=wanted.fingerprint is not None and wanted.definition_key is not None,
         wanted=wanted,
+        whose=WHOSE,
+        assignee=visit.query("assignee")[:200],
         query=query,
         groups=groups,
         more=more,
@@ -97,12 +100,19 @@ def _wanted(visit: Visit) -> DeadFilterIn:
     return DeadFilterIn(**{name: value for name, value in given.items() if value})  # type: ignore[arg-type]
 
 
+def _assignee(visit: Visit) -> str | None:
+    """Whose they are: `me` and `nobody` are words, all else is a name."""
+    said = visit.query("assignee").strip()[:200]
+    return {"": None, "me": visit.who.subject, "nobody": ""}.get(said, said)
+
+
 def _query(visit: Visit, wanted: DeadFilterIn) -> dict[str, str | None]:
     return {
         "kind": wanted.definition_key,
         "queue": wanted.queue,
         "cause": wanted.fingerprint,
         "reason": wanted.reason,
+        "assignee": visit.query("assignee").strip()[:200] or None,
         "view": "list" if visit.query("view") == "list" else None,
     }
 

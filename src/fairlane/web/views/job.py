@@ -15,16 +15,20 @@ from fairlane.api.job_service import (
     explanation_of,
     last_lines_of,
     lines_of,
+    move_job,
     output_of,
     result_of,
     retry_job,
     the_job,
 )
+from fairlane.api.problems import Problem
 from fairlane.core.calls import Call
 from fairlane.core.connect import Connection, send
+from fairlane.errors import Fault
 from fairlane.ids import parse_id, short_id
 from fairlane.job import JobStatus
 from fairlane.web.snippets import enqueue_by_curl, enqueue_by_python
+from fairlane.web.undoing import Undo
 from fairlane.web.views.progress import Items, Progress
 from fairlane.web.views.timeline import events_of, phases_of, timeline_of
 from fairlane.web.visit import Visit
@@ -86,6 +90,7 @@ async def show(visit: Visit) -> Response:
         events=events_of(job, attempts),
         cancel_asked=canceling[0]["cancel_requested_at"] if canceling else None,
         may_cancel=status.is_live and visit.may("member"),
+        may_move=_waits(job) and visit.may("member"),
         may_retry=status.is_final and visit.may("member"),
         is_live=status.is_live,
         may_edit=visit.may("member"),
@@ -192,6 +197,30 @@ async def cancel(visit: Visit) -> Response:
         else "The job is canceled."
     )
     return visit.done(said, visit.back("job", visit.tenant, job["id"]))
+
+
+async def move(visit: Visit) -> Response:
+    """Ahead of all that wait in its lane, or to the place that a number says."""
+    job_id, typed = parse_id(visit.part("job")), visit.field("priority").strip()
+    try:
+        wanted = int(typed) if typed else None
+    except ValueError:
+        wanted = 2**31
+    if wanted is not None and not -(2**31) <= wanted < 2**31:
+        fault = Fault("/priority", "give a whole number; lower goes first")
+        raise Problem(422, f"the priority {fault.message}", "invalid", [fault])
+    async with visit.reading() as connection:
+        was = (await the_job(connection, visit.who, job_id))["priority"]
+    now = (await move_job(visit.here, visit.who, job_id, wanted))["priority"]
+    to = visit.back("job", visit.tenant, job_id)
+    if now == was:
+        said = "It is first in its lane already." if wanted is None else f"It has priority {was}."
+        return visit.done(said, to)
+    said = f"Its priority is {now}, was {was}."
+    if wanted is None:
+        said = f"It goes ahead of all that wait in its lane: priority {now}, was {was}."
+    undo = Undo("job_priority", (str(visit.tenant), str(job_id)), {"priority": str(was)})
+    return visit.done(said, to, undo)
 
 
 async def retry(visit: Visit) -> Response:

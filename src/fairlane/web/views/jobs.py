@@ -15,6 +15,7 @@ from fairlane.core.connect import send
 from fairlane.errors import FairlaneError
 from fairlane.ids import parse_id
 from fairlane.web.filters import Tokens
+from fairlane.web.preferences import COLUMNS
 from fairlane.web.urls import safe_next
 from fairlane.web.views.progress import Progress
 from fairlane.web.views.saved_views import views_of
@@ -57,6 +58,7 @@ async def show(visit: Visit) -> Response:
         queues=queues,
         quick=QUICK,
         views=views,
+        columns=COLUMNS,
         list_url=_list(visit),
         act_url=visit.u("jobs_act", visit.tenant) if visit.tenant else visit.u("ops_jobs_act"),
         here=_list(visit)(before=before, **tokens.query),

@@ -12,7 +12,8 @@ from fairlane.web.visit import Visit
 
 QUEUES = "select * from fairlane.queues order by position, name limit 50"
 WORKERS = """
-select id, name, hostname, state, queues, running, last_seen_at, lease_expires_at, stopped_at
+select id, name, hostname, state, queues, running, last_seen_at, lease_expires_at, stopped_at,
+       drain_requested_at
   from fairlane.workers
  where stopped_at is null and last_seen_at > fairlane.clock() - interval '1 day'
  order by state = 'live', name

@@ -13,6 +13,7 @@ from fairlane.scheduler import asking, store
 from fairlane.scheduler.trigger import Trigger
 from fairlane.web.runs import strips_of
 from fairlane.web.schedules import in_words
+from fairlane.web.undoing import Undo
 from fairlane.web.visit import Visit
 
 ROWS = 25
@@ -68,7 +69,8 @@ async def switch(visit: Visit) -> Response:
         old = await the_one(visit, connection)
         new = await store.change(connection, old, {"is_enabled": on}, visit.tenant)
     said = f"“{new.label}” is {'on' if on else 'paused'}."
-    return visit.done(said, visit.back("trigger", visit.tenant, new.id))
+    undo = Undo("trigger_switch", (str(visit.tenant), str(new.id)), {"on": "" if on else "yes"})
+    return visit.done(said, visit.back("trigger", visit.tenant, new.id), undo)
 
 
 async def delete(visit: Visit) -> Response:

@@ -12,6 +12,7 @@ from fairlane.definitions import apply
 from fairlane.definitions.definition import Definition
 from fairlane.definitions.shape import to_shape
 from fairlane.ids import parse_id
+from fairlane.web.undoing import Undo
 from fairlane.web.visit import Visit
 
 ROWS = 100
@@ -98,4 +99,5 @@ async def _set_active(visit: Visit, is_active: bool) -> Response:
         if is_active
         else f"{kind.key} is paused: new jobs are refused, those that wait go on waiting."
     )
-    return visit.done(said, visit.back("definition", kind.id))
+    undo = Undo("definition_pause" if is_active else "definition_resume", (str(kind.id),))
+    return visit.done(said, visit.back("definition", kind.id), undo)

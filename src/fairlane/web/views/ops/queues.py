@@ -9,6 +9,7 @@ from fairlane.core.connect import send
 from fairlane.errors import FairlaneError
 from fairlane.web import samples
 from fairlane.web.sent import Sent, read
+from fairlane.web.undoing import Undo
 from fairlane.web.views.ops.crew import seen
 from fairlane.web.visit import Visit
 
@@ -41,7 +42,8 @@ having sum(l.queued) + sum(l.running) > 0
  limit 10
 """
 SERVING = """
-select id, name, state, running, queues, last_seen_at, lease_expires_at, stopped_at
+select id, name, state, running, queues, last_seen_at, lease_expires_at, stopped_at,
+       drain_requested_at
   from fairlane.workers
  where stopped_at is null and queues ? $1
  order by state = 'live', name
@@ -128,4 +130,5 @@ async def _set_paused(visit: Visit, is_paused: bool) -> Response:
         if is_paused
         else f"Queue {name} goes on."
     )
-    return visit.done(said, visit.back("queue", name))
+    undo = Undo("queue_resume" if is_paused else "queue_pause", (name,))
+    return visit.done(said, visit.back("queue", name), undo)

@@ -12,6 +12,7 @@ from fairlane.core.connect import Connection, send
 from fairlane.errors import FairlaneError
 from fairlane.web import samples
 from fairlane.web.sent import Sent, read
+from fairlane.web.undoing import Undo
 from fairlane.web.visit import Visit
 
 ROWS = 50
@@ -160,4 +161,5 @@ async def _set_paused(visit: Visit, is_paused: bool) -> Response:
         if is_paused
         else f"{slug} goes on."
     )
-    return visit.done(said, visit.back("tenant", slug))
+    undo = Undo("tenant_resume" if is_paused else "tenant_pause", (slug,))
+    return visit.done(said, visit.back("tenant", slug), undo)

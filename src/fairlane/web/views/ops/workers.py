@@ -4,6 +4,7 @@ from uuid import UUID
 
 from starlette.responses import Response
 
+from fairlane.api.admin.workers import drain_worker, forget_worker, the_worker
 from fairlane.api.answers import plain
 from fairlane.api.problems import not_there
 from fairlane.core.calls import Call
@@ -11,13 +12,14 @@ from fairlane.core.connect import send
 from fairlane.web.views.ops.crew import seen
 from fairlane.web.views.progress import Progress
 from fairlane.web.visit import Visit
+from fairlane.web.words import plural
 
 ROWS = 100
 
 # Whoever left is shown for a day, unless it left with nothing to tell of: it stopped in order.
 WORKERS = """
 select id, name, hostname, pid, version, queues, state, running, started_at, last_seen_at,
-       lease_expires_at, stopped_at
+       lease_expires_at, stopped_at, drain_requested_at
   from fairlane.workers
  where (stopped_at is null and last_seen_at > fairlane.clock() - interval '1 day'
         or stopped_at > fairlane.clock() - interval '1 day')
@@ -69,7 +71,6 @@ def _after(visit: Visit) -> tuple[int | None, str | None, UUID | None]:
         return None, None, None
 
 
-ONE = "select * from fairlane.workers where id = $1"
 RUNNING = """
 select a.id, a.tenant, a.definition_key, a.queue, a.started_at, a.running_seconds,
        a.timeout_seconds, a.attempt_count, a.max_attempts, a.phase, a.progress::text as progress,
@@ -83,16 +84,11 @@ select a.id, a.tenant, a.definition_key, a.queue, a.started_at, a.running_second
 
 
 async def one(visit: Visit) -> Response:
-    try:
-        worker_id = UUID(visit.part("worker"))
-    except ValueError:
-        raise not_there("worker") from None
+    worker_id = _worker_id(visit)
     async with visit.reading() as connection:
-        rows = await send(connection, Call(ONE, (worker_id,)))
-        if not rows:
-            raise not_there("worker")
+        found = await the_worker(connection, worker_id)
         running = await send(connection, Call(RUNNING, (worker_id,)))
-    worker = seen(plain(rows[0], "metadata"), visit.now)
+    worker = seen(found, visit.now)
     metadata = dict(worker["metadata"])
     return await visit.show(
         "worker.html",
@@ -104,3 +100,22 @@ async def one(visit: Visit) -> Response:
             for row in running
         ],
     )
+
+
+def _worker_id(visit: Visit) -> UUID:
+    try:
+        return UUID(visit.part("worker"))
+    except ValueError:
+        raise not_there("worker") from None
+
+
+async def drain(visit: Visit) -> Response:
+    worker = await drain_worker(visit.here, visit.who, _worker_id(visit))
+    left = f"when its {plural(worker['running'], 'job')} have ended" if worker["running"] else "now"
+    said = f"{worker['name']} is asked to drain: it claims no more, and ends {left}."
+    return visit.done(said, visit.back("worker", worker["id"]))
+
+
+async def forget(visit: Visit) -> Response:
+    worker = await forget_worker(visit.here, visit.who, _worker_id(visit))
+    return visit.done(f"{worker['name']} is forgotten.", visit.u("workers"))
