@@ -64,6 +64,7 @@ screenshots: $(STAMP) ## each web page in both themes, to build/screenshots
 
 docs: $(STAMP) ## the site, to build/site; a broken link or anchor stops it
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict $(ARGS)
+	@$(BIN)/python -m docsite.outside build/site
 	@echo "built build/site/index.html"
 
 docs-serve: $(STAMP) ## the site at PORT, anew at each change
