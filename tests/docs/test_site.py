@@ -1,4 +1,4 @@
-"""The site: links of the repository become the site's own, and nothing is fetched from elsewhere."""
+"""The site: links of the repository become its own, and nothing is fetched from elsewhere."""
 
 from pathlib import Path
 
