@@ -62,8 +62,9 @@ bench-peers: .venv-peers/.installed ## Fairlane beside its peers, in one run
 screenshots: $(STAMP) ## each web page in both themes, to build/screenshots
 	@PYTHONPATH=tests $(BIN)/python -m web.screenshots $(ARGS)
 
+# Not --quiet: it would keep --strict from hearing of warnings.
 docs: $(STAMP) ## the site, to build/site; a broken link or anchor stops it
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict $(ARGS)
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict $(ARGS)
 	@$(BIN)/python -m docsite.outside build/site
 	@echo "built build/site/index.html"
 

@@ -21,9 +21,13 @@ AWAITED = {
     "benchmarks.md",
     "contributing.md",
     "deploy.md",
+    "failover.md",
     "faults.md",
     "interleavings.md",
+    "pgbouncer.md",
+    "releasing.md",
     "security.md",
+    "tuning.md",
     "upgrades.md",
 }
 
