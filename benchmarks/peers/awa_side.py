@@ -1,15 +1,14 @@
 """Awa: a core in Rust that calls tasks in Python, with large claims and its direct COPY."""
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit, urlunsplit
 
 from awa import AsyncClient
-from benchmarks.peers.side import PAYLOAD, Side
-
-WORKERS = 512
+from benchmarks.peers.job import run
+from benchmarks.peers.side import Order, Place, Side
 
 
 @dataclass
@@ -18,32 +17,42 @@ class Noop:
     format: str
     folder: str
     to: str
-
-
-JOB = Noop(**PAYLOAD)
+    ms: float = 0
+    who: int = 0
+    asked: float = 0
+    more: str = ""
 
 
 class AwaSide:
     unfinished = "select exists (select from awa.jobs where state <> 'completed')"
+    slots = 512
+    bulk = True
+    blocking = False
+    one_at_a_time = False
 
-    async def prepare(self, url: str, ran: Callable[[], None]) -> None:
-        self.client = AsyncClient(_with_host(url), max_connections=24)
-        await self.client.migrate()
-        await self.client.install_queue_storage()
+    async def install(self, place: Place) -> None:
+        client = AsyncClient(_with_host(place.url))
+        await client.migrate()
+        await client.install_queue_storage()
+
+    async def open(self, place: Place) -> None:
+        self.client = AsyncClient(_with_host(place.url), max_connections=24)
 
         @self.client.task(Noop, queue="default")
         async def noop(job: Any) -> None:
-            ran()
+            args = job.args
+            await run(args if isinstance(args, dict) else asdict(args))
 
-    async def enqueue(self) -> None:
-        await self.client.insert(JOB, queue="default")
+    async def enqueue(self, order: Order) -> None:
+        await self.client.insert(Noop(**order.payload), queue="default")
 
-    async def enqueue_many(self, count: int) -> None:
-        await self.client.enqueue_many_copy([JOB] * count, queue="default")
+    async def enqueue_many(self, orders: Sequence[Order]) -> None:
+        jobs = [Noop(**order.payload) for order in orders]
+        await self.client.enqueue_many_copy(jobs, queue="default")
 
-    async def work(self) -> None:
+    async def work(self, slots: int) -> None:
         await self.client.start(
-            [{"name": "default", "max_workers": WORKERS, "claim_batch_size": WORKERS}]
+            [{"name": "default", "max_workers": slots, "claim_batch_size": slots}]
         )
         await asyncio.Event().wait()
 

@@ -103,7 +103,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/admin/queues"): lambda: {"name": f"q-{uuid4().hex}"},
     ("PATCH", "/admin/queues/{name}"): lambda: {"slots": 2},
     ("POST", "/admin/jobs/definitions"): lambda: {"key": f"k-{uuid4().hex}"},
-    ("PATCH", "/admin/jobs/definitions/{definition_id}"): lambda: {"description": "new"},
+    ("PATCH", "/admin/jobs/definitions/{definition_id}"): lambda: {"description": uuid4().hex},
     ("POST", "/admin/alerts/{alert_id}/acknowledge"): lambda: {"note": "seen"},
     ("POST", "/admin/alerts/silences"): lambda: {"until": soon(), "reason": "x"},
     ("PATCH", "/admin/alerts/rules/{name}"): lambda: {"threshold": 2},

@@ -1,5 +1,8 @@
 """Who may read /metrics and /autoscale."""
 
+import dataclasses
+from typing import Any
+
 import httpx2
 import pytest
 
@@ -57,3 +60,32 @@ async def test_a_token_of_their_own_is_then_needed_everywhere(world: World, path
     assert await ask(world, path) == 401
     assert await ask(world, path, "10.0.0.7", Authorization="Bearer s3cret") == 200
     assert await ask(world, path, "10.0.0.7", Authorization="Bearer s3crets") == 401
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize(
+    "told", [{"base_url": "https://jobs.example"}, {"trusted_proxies": ("127.0.0.1/32",)}]
+)
+async def test_behind_a_proxy_nobody_is_from_this_machine(
+    world: World, path: str, told: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A proxy on the same machine that adds no header made everybody look like this machine: they
+    read the tenants' names and figures without a token. Whoever sets up a proxy says so to the
+    pages, and by that also here."""
+    service = world.app.state.fairlane
+    monkeypatch.setattr(service, "settings", dataclasses.replace(service.settings, **told))
+    assert await ask(world, path) == 401
+    token = (await world.caller("operator")).token
+    assert await ask(world, path, Authorization=f"Bearer {token}") == 200
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_a_proxy_without_any_settings_is_not_this_machine(world: World, path: str) -> None:
+    """nginx passes requests on as HTTP/1.0, with the host it was told and no word of the caller."""
+
+    async def of_old(scope: Any, receive: Any, send: Any) -> None:
+        await world.app({**scope, "http_version": "1.0"}, receive, send)
+
+    transport = httpx2.ASGITransport(of_old, client=("127.0.0.1", 1234))
+    async with httpx2.AsyncClient(transport=transport, base_url=HOST) as http:
+        assert (await http.get(path, headers=HERE)).status_code == 401

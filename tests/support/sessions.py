@@ -4,8 +4,7 @@ A step that has to wait is left waiting while the others go on, as it would be i
 """
 
 import asyncio
-import itertools
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
@@ -115,66 +114,3 @@ async def _give_up(found: Sequence[Session]) -> None:
     for session in found:
         session.conn.terminate()
     await asyncio.gather(*left, return_exceptions=True)
-
-
-# Interleavings ---------------------------------------------------------------
-
-Verb = Callable[[Core], Awaitable[Any]]
-
-
-def orders(steps: int = 2) -> Iterator[tuple[int, ...]]:
-    """Every order in which two sessions of so many steps each can take them."""
-    for first in itertools.combinations(range(2 * steps), steps):
-        yield tuple(0 if place in first else 1 for place in range(2 * steps))
-
-
-async def interleave(
-    pair: Sequence[Session], verbs: Sequence[Verb], order: Sequence[int]
-) -> tuple[Any, Any]:
-    """Run `begin; verb` and `commit` of two sessions in the given order; answer what each got.
-
-    A session whose step waits gives its place to the other.
-    """
-    answers: list[Any] = [None, None]
-
-    async def verb(number: int) -> None:
-        session = pair[number]
-        await session.begin()
-        try:
-            answers[number] = await verbs[number](session)
-        except Exception as error:
-            answers[number] = error
-
-    async def end(number: int) -> None:
-        if isinstance(answers[number], Exception):
-            await pair[number].rollback()
-        else:
-            await pair[number].commit()
-
-    waiting: dict[int, asyncio.Task[Any]] = {}
-    todo = {0: [verb, end], 1: [verb, end]}
-    places = [*order]
-    while places:
-        number = places.pop(0)
-        if number in waiting:
-            # Its place goes to the other, which has a step left: else nobody could ever free it.
-            other = 1 - number
-            if other in places:
-                places.remove(other)
-                places.insert(0, number)
-                number = other
-            else:
-                await done(waiting.pop(number))
-        step = todo[number].pop(0)
-        task = await pair[number].start(step(number))
-        if task.done():
-            task.result()
-        else:
-            waiting[number] = task
-        for waiter, pending in [*waiting.items()]:
-            await pair[waiter].until_done_or_blocked(pending)
-            if pending.done():
-                waiting.pop(waiter).result()
-    for pending in waiting.values():
-        await done(pending)
-    return answers[0], answers[1]

@@ -196,8 +196,8 @@ QUESTIONS = {
       select format('job %s', j.id)
         from fairlane.job j
        where j.status = 'running'
-         and not exists (select from fairlane.worker w
-                          where w.id = j.worker_id and w.state in ('live', 'draining'))
+         -- Also one that has stopped, while a claim of its was under way, is rescued of its jobs.
+         and not exists (select from fairlane.worker w where w.id = j.worker_id)
     """,
 }
 

@@ -46,6 +46,35 @@ def tells(name: str, code: str) -> None:
     exits(code, said)
 
 
+def splits(name: str, form: str, at: str, gate: str) -> None:
+    """Gives a variable away in some form, in two writes with a pause between them."""
+    import base64
+    import urllib.parse
+
+    said = os.environ[name]
+    told = {
+        "raw": said,
+        "base64": base64.b64encode(said.encode()).decode(),
+        "url": urllib.parse.quote(said, safe=""),
+        "hex": said.encode().hex(),
+        "json": json.dumps(said)[1:-1],
+    }[form]
+    for stream in (sys.stdout, sys.stderr):
+        stream.write(f"it is {told[: int(at)]}")
+        stream.flush()
+    while not Path(gate).exists():
+        time.sleep(0.02)
+    for stream in (sys.stdout, sys.stderr):
+        stream.write(f"{told[int(at) :]} !\n")
+        stream.flush()
+    report(log=f"the word: {told}")
+    report(phase=told)
+    report(progress={"message": told, "deep": {"x": [told]}})
+    report(item=told, state="failed", error=told)
+    report(item="fine", state="completed")
+    report(result={"echo": told})
+
+
 def leaks(name: str, filler: str, times: str) -> None:
     """Gives a variable away where it is cut: in a long last line, and over and over in a tail."""
     said = os.environ[name]

@@ -76,7 +76,10 @@ async def _admit(request: Request, service: Service) -> None:
     if may_read(request.headers.get("authorization"), settings.metrics_token):
         return
     token = bearer(request)
-    if token is None and settings.metrics_token is None and _is_from_here(request):
+    # Where a proxy stands before the server, it may stand on this machine, and all come from here.
+    has_proxy = settings.base_url is not None or bool(settings.trusted_proxies)
+    alone = settings.metrics_token is None and not has_proxy
+    if token is None and alone and _is_from_here(request):
         return
     await service.ready()
     who = await service.door.admit(token)
@@ -85,9 +88,12 @@ async def _admit(request: Request, service: Service) -> None:
 
 
 def _is_from_here(request: Request) -> bool:
-    """By address, and not passed on by a proxy that says so; the name that was asked for keeps a
-    page in somebody's browser from reading it."""
+    """By address, and not passed on by a proxy that says so, or that speaks HTTP/1.0 as a proxy
+    with no settings of its own does (nginx); the name that was asked for keeps a page in somebody's
+    browser from reading it."""
     if request.client is None or any(name in request.headers for name in FORWARDED):
+        return False
+    if request.scope.get("http_version") == "1.0":
         return False
     try:
         here = ip_address(request.client.host).is_loopback

@@ -91,19 +91,21 @@ select (select count(*) from fairlane.job where status = 'queued')         as jo
 """
 
 
-async def load(world: World, *, tenants: int, jobs: int, history: int) -> None:
+async def load(
+    world: World, *, tenants: int, jobs: int, history: int, max_running: int = 10
+) -> None:
     """Make the tenants, queue the jobs evenly among them, and write the history."""
-    await world.prepare(max_running=10)
+    await world.prepare(max_running=max_running)
     await world.add_tenants(tenants)
     payload = dumps(PAYLOAD)
     for first, last in _steps(jobs):
-        say(f"claim-flat: {last:,} of {jobs:,} jobs")
+        say(f"load: {last:,} of {jobs:,} jobs")
         await world.connection.execute(JOBS, first, last, tenants, QUEUE, payload, KIND)
     await world.connection.execute(ARRIVALS)
     if history:
         await world.connection.execute(PAST_PARTITIONS)
     for first, last in _steps(history):
-        say(f"claim-flat: {last:,} of {history:,} rows of history")
+        say(f"load: {last:,} of {history:,} rows of history")
         await world.connection.execute(
             HISTORY, first, last, tenants, history, payload, KIND, world.worker
         )

@@ -16,6 +16,7 @@ from fairlane.redact.marker import MARKER
 # A shorter value is found everywhere by chance: hiding "1" or "prod" would leave holes all over
 # the logs, and the holes would tell what it is.
 SHORTEST = 6
+TELLING = 4  # characters of a beginning: fewer give nothing away
 
 
 class Known:
@@ -69,6 +70,18 @@ class Known:
                 parts += (text[shown:start], MARKER)
             shown = end
         return "".join((*parts, text[shown:]))
+
+    def begun(self, text: str) -> int:
+        """How many characters at the end of a text may be the beginning of a value, whose rest has
+        not been written yet."""
+        longest = 0
+        for form in self._forms:
+            end = text[-(len(form) - 1) :]
+            at = end.find(form[:TELLING])
+            while at >= 0 and not form.startswith(end[at:]):
+                at = end.find(form[:TELLING], at + 1)
+            longest = max(longest, len(end) - at if at >= 0 else 0)
+        return longest
 
 
 # What this process knows: the secrets it has looked up by reference. Its log lines go by it.

@@ -66,8 +66,16 @@ class Redactor:
     def text(self, text: str) -> str:
         return shapes.hide(self._hide_known(text))
 
+    def unfinished(self, text: str) -> str:
+        """A text that is still being written, without what may be half of a known secret at its
+        end: nobody could recognise it there."""
+        return text[: len(text) - self._begun(text)]
+
     def _hide_known(self, text: str) -> str:
         return self._known.hide(text)
+
+    def _begun(self, text: str) -> int:
+        return self._known.begun(text)
 
 
 # Who holds a definition asks for its redactor with every job: schemas are looked through once. The
@@ -104,6 +112,9 @@ class _OfPayload(Redactor):
 
     def _hide_known(self, text: str) -> str:
         return self._known.hide(self.own.hide(text))
+
+    def _begun(self, text: str) -> int:
+        return max(self._known.begun(text), self.own.begun(text))
 
 
 def secrets_in(payload: dict[str, Any], mask: Mask) -> Iterator[str]:

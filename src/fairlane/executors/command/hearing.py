@@ -48,7 +48,12 @@ class Hearing:
         except ValueError:  # the guard was killed in the middle of a line
             return
         if output := told.get("output"):
-            self._show(self._kept(output))
+            # It goes on: the rest of what begins here may be on its way.
+            going_on = {
+                stream: (speaking().unfinished(text), total)
+                for stream, (text, total) in self._kept(output).items()
+            }
+            self._show(going_on)
         if report := told.get("report"):
             self._pass_on(report)
         if ended := told.get("ended"):

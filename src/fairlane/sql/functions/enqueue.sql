@@ -50,6 +50,8 @@ begin
         from unnest(v_requests) r
        where not exists (select from unnest(v_inserted) i (id) where i.id = r.id)
          and not (r.resend and fairlane.is_known(r.id))
+       -- Two batches that want the same keys, or ids, ask for them in the same order.
+       order by r.dedupe_key collate "C", r.tenant_id, r.id
           on conflict do nothing
       returning id
     )

@@ -13,6 +13,10 @@ declare
   v_name  text;
   v_day   date;
 begin
+  -- One at a time; who comes second has nothing to add.
+  if not pg_try_advisory_xact_lock(hashtextextended('fairlane.prune', 0)) then
+    return;
+  end if;
   for v_name, v_day in
     select c.relname, to_date(right(c.relname, 8), 'YYYYMMDD')
       from pg_inherits i

@@ -1,0 +1,1 @@
+"""From lines of JSON to a table, a picture and a page."""

@@ -1,0 +1,35 @@
+"""Two tenants with an API before them, and whoever attacks it."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import asyncpg
+import pytest
+
+from api.world import World, world_of
+from attacks.cast import TENANTS, Player, cast_of
+from fairlane.api.limits import Limits
+from support.core import Core
+
+# A stream that would be let in is refused as one too many: it has no end to wait for.
+NO_STREAMS = Limits(rate=0, streams=0)
+
+
+@pytest.fixture
+async def core(conn: "asyncpg.Connection[Any]") -> Core:
+    return Core(conn)
+
+
+@pytest.fixture
+async def world(database: str, core: Core) -> AsyncIterator[World]:
+    for slug in TENANTS:
+        await core.a_tenant(slug, max_running=10_000)
+    await core.a_definition("a.task")
+    async with world_of(database, core, NO_STREAMS) as found:
+        found.worker = await found.caller("worker")
+        yield found
+
+
+@pytest.fixture
+async def cast(world: World) -> dict[str, Player]:
+    return await cast_of(world)

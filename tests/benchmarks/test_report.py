@@ -1,0 +1,121 @@
+"""The page of benchmarks says what was measured, and whether the bars were reached."""
+
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from support.results import drains, line, write
+
+ROOT = Path(__file__).parents[2]
+FAST = {"fairlane": [16000.0, 8000.0, 15000.0], "pgqueuer": [10000.0, 5000.0, 12000.0]}
+
+
+def report(to: Path, *files: Path) -> str:
+    """The page, made as `make bench-report` makes it."""
+    words = [sys.executable, "-m", "benchmarks.report", *map(str, files), "--to", str(to)]
+    subprocess.run(words, cwd=ROOT, check=True, capture_output=True, text=True)
+    return (to / "benchmarks.md").read_text()
+
+
+def bar(page: str, start: str) -> list[str]:
+    row = next(row for row in page.splitlines() if row.startswith(f"| {start}"))
+    return [cell.strip() for cell in row.strip("|").split("|")]
+
+
+def test_a_bar_is_judged_by_the_median_of_the_ratios_within_rounds(tmp_path: Path) -> None:
+    page = report(tmp_path, write(tmp_path / "a.jsonl", drains(FAST)))
+
+    # 1.6, 1.6 and 1.25: the slow second round was slow for both.
+    assert bar(page, "drain, one process, over")[1:] == ["≥ 1.5", "1.60 (pgqueuer)", "yes"]
+
+
+def test_a_bar_that_was_missed_is_told(tmp_path: Path) -> None:
+    slow = {"fairlane": [9000.0], "floor": [20000.0], "chancy": [2000.0], "awa": [7000.0]}
+    page = report(tmp_path, write(tmp_path / "a.jsonl", drains(slow)))
+
+    assert bar(page, "drain, one process, over")[1:] == ["≥ 1.5", "1.29 (awa)", "**no**"]
+    assert bar(page, "drain, one process, of the raw")[2:] == ["0.45", "**no**"]
+
+
+def test_what_was_not_measured_is_not_called_reached(tmp_path: Path) -> None:
+    page = report(tmp_path, write(tmp_path / "a.jsonl", drains(FAST)))
+
+    for name in ("two processes", "start p99", "B beside", "a minute after", "memory of a worker"):
+        assert bar(page, name)[2:] == ["–", "not measured"]
+
+
+@pytest.mark.parametrize(("wait", "among_all"), [(5.0, "yes"), (7.0, "**no**")])
+def test_the_start_is_held_against_the_best_peer_on_postgresql_and_of_all(
+    tmp_path: Path, wait: float, among_all: str
+) -> None:
+    waits = {"fairlane": wait, "floor": 1.0, "pgqueuer": 9.0, "celery": 6.0}
+    lines = [
+        line("start", name, 1, figures={"start p50 ms": 1.0, "start p99 ms": p99})
+        for name, p99 in waits.items()
+    ]
+    page = report(tmp_path, write(tmp_path / "a.jsonl", lines))
+
+    own = bar(page, "start p99 over the best peer's on PostgreSQL")
+    assert own[2:] == [f"{wait / 9:.3g} (pgqueuer)", "yes"]
+    assert bar(page, "start p99 over the best of all")[2:] == [
+        f"{wait / 6:.3g} (celery)",
+        among_all,
+    ]
+
+
+def test_the_bars_are_those_of_one_run(tmp_path: Path) -> None:
+    both = drains(FAST) + drains({"fairlane": [20000.0, 12000.0, 21000.0]}, "drain-2")
+    bars = write(tmp_path / "1-bars.jsonl", both)
+    later = {"fairlane": [1000.0], "pgqueuer": [1000.0], "celery": [500.0]}
+    page = report(tmp_path, bars, write(tmp_path / "2-peers.jsonl", drains(later)))
+
+    assert bar(page, "drain, one process, over")[2] == "1.60 (pgqueuer)"
+    assert bar(page, "two processes")[2:] == ["1.33", "**no**"]
+    # The table of drains is of the run with more systems in it.
+    assert "| celery | Redis | 500 ×2.00 |" in page
+
+
+def test_less_is_better_of_what_is_waited_for_and_paid(tmp_path: Path) -> None:
+    lines = [
+        line("cost", name, 1, figures={"worker µs/job": cost, "WAL B/job": 900.0})
+        for name, cost in {"fairlane": 40.0, "pgqueuer": 80.0}.items()
+    ]
+    page = report(tmp_path, write(tmp_path / "a.jsonl", lines))
+
+    assert "| pgqueuer | PostgreSQL | 80 ×2.00 | – | 900 ×1.00 | – |" in page
+
+
+def test_who_failed_is_named_with_its_last_words(tmp_path: Path) -> None:
+    failed = line("drain", "rq", 1, failed="was not done within 120 s")
+    page = report(tmp_path, write(tmp_path / "a.jsonl", [*drains(FAST), failed]))
+
+    assert "Not measured: drain, round 1: rq was not done within 120 s" in page
+    assert "| rq | Redis | – |" in page
+
+
+def test_a_quick_run_is_called_one(tmp_path: Path) -> None:
+    lines = [{**each, "quick": True} for each in drains(FAST)]
+    assert "a look, not a measurement" in report(tmp_path, write(tmp_path / "a.jsonl", lines))
+    assert "a look, not" not in report(tmp_path, write(tmp_path / "b.jsonl", drains(FAST)))
+
+
+def test_the_page_says_where_it_was_measured(tmp_path: Path) -> None:
+    page = report(tmp_path, write(tmp_path / "a.jsonl", drains(FAST)))
+
+    for word in ("commit 0123456789ab", "2 cores", "PostgreSQL 18.1: fsync = on", "pgqueuer 1.6.0"):
+        assert word in page
+
+
+def test_the_picture_ranks_the_systems(tmp_path: Path) -> None:
+    report(tmp_path, write(tmp_path / "a.jsonl", drains(FAST)))
+    drawn = ElementTree.parse(tmp_path / "pictures" / "benchmarks.svg").getroot()
+
+    words = [text.text for text in drawn.iter("{http://www.w3.org/2000/svg}text")]
+    assert words[2:] == ["fairlane", "15,000", "pgqueuer", "10,000"]
+    wide = [
+        float(bar.get("width", 0)) for bar in list(drawn.iter("{http://www.w3.org/2000/svg}rect"))
+    ]
+    assert wide[2] == pytest.approx(wide[1] * 10 / 15, abs=0.1)

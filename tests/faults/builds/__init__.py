@@ -1,0 +1,1 @@
+"""Builds that are broken on purpose, and the checks that must notice."""
