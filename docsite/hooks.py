@@ -15,22 +15,6 @@ sys.path.insert(0, str(ROOT))
 from docsite import links  # noqa: E402
 from docsite.reference import PAGES  # noqa: E402
 
-# Pages that are written elsewhere and may not be here yet. Every other name of the navigation that
-# leads nowhere stops the build.
-AWAITED = {
-    "benchmarks.md",
-    "contributing.md",
-    "deploy.md",
-    "failover.md",
-    "faults.md",
-    "interleavings.md",
-    "pgbouncer.md",
-    "releasing.md",
-    "security.md",
-    "tuning.md",
-    "upgrades.md",
-}
-
 
 def on_config(config: MkDocsConfig) -> None:
     config.nav = _present(config.nav)
@@ -59,13 +43,8 @@ def _present(nav: Any) -> Any:
         return found if all(found.values()) else None
     if nav == "adr/*":
         return ["adr/README.md", *(f"adr/{page.name}" for page in sorted(_adr()))]
-    return None if nav in AWAITED and not _is_written(nav) else nav
+    return None if links.is_awaited(nav) else nav
 
 
 def _adr() -> Iterator[Path]:
     return (ROOT / "docs/adr").glob("[0-9]*.md")
-
-
-def _is_written(page: str) -> bool:
-    outside = {shown: written for written, shown in links.OUTSIDE.items()}
-    return (ROOT / outside.get(page, f"docs/{page}")).is_file()
