@@ -16,6 +16,7 @@ from importlib.metadata import metadata
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import psycopg
 import yaml
 
@@ -67,6 +68,7 @@ class Folder:
 
     def close(self) -> None:
         self.background.stop()
+        self.loop.run(self._let_go())
         self.loop.close()
 
     def run(self, block: Block) -> None:
@@ -82,6 +84,14 @@ class Folder:
     async def _drain(self, app: Fairlane) -> None:
         """For hidden blocks: run all that can run now."""
         await drain(str(self.database), app, None, 30)
+
+    async def _let_go(self) -> None:
+        """What a page leaves open, as a program does at its end."""
+        for value in {id(value): value for value in self.names.values()}.values():
+            if isinstance(value, asyncpg.Connection) and not value.is_closed():
+                await value.close()
+            elif isinstance(value, Fairlane):
+                await value.close()
 
     # Languages -------------------------------------------------------------
 
