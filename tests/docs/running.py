@@ -88,9 +88,7 @@ class Folder:
     async def _let_go(self) -> None:
         """What a page leaves open, as a program does at its end."""
         for value in {id(value): value for value in self.names.values()}.values():
-            if isinstance(value, asyncpg.Connection) and not value.is_closed():
-                await value.close()
-            elif isinstance(value, Fairlane):
+            if isinstance(value, (asyncpg.Connection, Fairlane)):
                 await value.close()
 
     # Languages -------------------------------------------------------------
