@@ -10,7 +10,7 @@ STAMP := .venv/.installed
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := install
-.PHONY: install up test test-long examples example check format lock bench bench-verbs bench-recovery bench-memory bench-peers bench-bars bench-report faults faults-long screenshots dist checkers clean help
+.PHONY: install up test test-long examples example check format lock bench bench-verbs bench-recovery bench-memory bench-peers bench-bars bench-report faults faults-long screenshots docs docs-serve newcomer dist checkers clean help
 
 install: $(STAMP) ## build .venv from requirements.lock
 	@:
@@ -82,6 +82,18 @@ faults-long: $(STAMP) ## the same with a thousand faults; 45 minutes
 screenshots: $(STAMP) ## each web page in both themes, to build/screenshots
 	@PYTHONPATH=tests $(BIN)/python -m web.screenshots $(ARGS)
 
+# Not --quiet: it would keep --strict from hearing of warnings.
+docs: $(STAMP) ## the site, to build/site; a broken link or anchor stops it
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict $(ARGS)
+	@$(BIN)/python -m docsite.outside build/site
+	@echo "built build/site/index.html"
+
+docs-serve: $(STAMP) ## the site at PORT, anew at each change
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve --dev-addr 127.0.0.1:$(PORT)
+
+newcomer: $(STAMP) ## README and docs/start.md, word for word, in an empty environment
+	@$(BIN)/pytest -m slow tests/docs/test_first_ten_minutes.py $(ARGS)
+
 dist: $(STAMP) ## build wheel and sdist into dist, and check them
 	@rm -rf dist
 	@$(BIN)/python -m hatchling build --directory dist >/dev/null
@@ -108,7 +120,7 @@ compile := pip compile --quiet --universal --generate-hashes --python-version 3.
 
 lock: ## compile the lock files anew; ARGS=--upgrade takes the newest versions
 	@set -e; $(find_uv); test -n "$$uv" || { echo "make lock needs uv"; exit 1; }; \
-	$$uv $(compile) --all-extras --group dev --output-file requirements.lock pyproject.toml $(ARGS); \
+	$$uv $(compile) --all-extras --group dev --group docs --output-file requirements.lock pyproject.toml $(ARGS); \
 	$$uv $(compile) --no-annotate --extra server --extra otel --constraint requirements.lock \
 	  --output-file deploy/requirements.lock pyproject.toml $(ARGS); \
 	$$uv $(compile) --no-annotate --output-file tests/deploy/requirements.lock \

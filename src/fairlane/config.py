@@ -71,7 +71,7 @@ def load(environ: Mapping[str, str] | None = None, directory: Path | None = None
 
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
-    for name, setting in _SETTINGS.items():
+    for name, setting in SETTINGS.items():
         variable = next((v for v in setting.variables if env.get(v)), None)
         if variable is not None:
             values[name] = setting.parse(variable, env[variable])
@@ -100,8 +100,8 @@ def _read(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise ConfigError(FILE, f"valid TOML ({error})") from None
     for key in values:
-        if key not in _SETTINGS:
-            raise ConfigError(f"{key} in {FILE}", f"one of {', '.join(_SETTINGS)}")
+        if key not in SETTINGS:
+            raise ConfigError(f"{key} in {FILE}", f"one of {', '.join(SETTINGS)}")
     return values
 
 
@@ -211,56 +211,117 @@ def _number(kind: type[int] | type[float], expected: str, least: float, most: fl
 
 
 @dataclass(frozen=True)
-class _Setting:
+class Setting:
+    """How one setting is read, and what the reference says of it."""
+
     parse: Parse
     variables: tuple[str, ...]
+    about: str
 
 
-_SETTINGS = {
-    "database_url": _Setting(postgres_url, ("FAIRLANE_DATABASE_URL", "DATABASE_URL")),
-    "home": _Setting(_path, ("FAIRLANE_HOME",)),
-    "secret_key": _Setting(_text, ("FAIRLANE_SECRET_KEY",)),
-    "log_format": _Setting(_one_of("console", "json"), ("FAIRLANE_LOG_FORMAT",)),
-    "log_level": _Setting(_one_of("debug", "info", "warning", "error"), ("FAIRLANE_LOG_LEVEL",)),
-    "payload_limit": _Setting(
+SETTINGS = {
+    "database_url": Setting(
+        postgres_url,
+        ("FAIRLANE_DATABASE_URL", "DATABASE_URL"),
+        "where the jobs are; without it, the server that `fairlane up` runs",
+    ),
+    "home": Setting(_path, ("FAIRLANE_HOME",), "the embedded server's data"),
+    "secret_key": Setting(
+        _text, ("FAIRLANE_SECRET_KEY",), "signs webhooks and calls; the same in every process"
+    ),
+    "log_format": Setting(
+        _one_of("console", "json"),
+        ("FAIRLANE_LOG_FORMAT",),
+        "lines for people, or one JSON object a line",
+    ),
+    "log_level": Setting(
+        _one_of("debug", "info", "warning", "error"),
+        ("FAIRLANE_LOG_LEVEL",),
+        "debug, info, warning or error",
+    ),
+    "payload_limit": Setting(
         _number(int, "a number of bytes from 1 to 268435456", 1, 2**28),
         ("FAIRLANE_PAYLOAD_LIMIT",),
+        "the largest payload, in bytes",
     ),
-    "lease_seconds": _Setting(
-        _number(float, "a number of seconds from 1 to 3600", 1, 3600), ("FAIRLANE_LEASE_SECONDS",)
+    "lease_seconds": Setting(
+        _number(float, "a number of seconds from 1 to 3600", 1, 3600),
+        ("FAIRLANE_LEASE_SECONDS",),
+        "how long a worker that says nothing keeps its jobs",
     ),
-    "poll_seconds": _Setting(
+    "poll_seconds": Setting(
         _number(float, "a number of seconds from 0.01 to 3600", 0.01, 3600),
         ("FAIRLANE_POLL_SECONDS",),
+        "how often an idle worker looks without having been told",
     ),
-    "grace_seconds": _Setting(
-        _number(float, "a number of seconds from 0 to 3600", 0, 3600), ("FAIRLANE_GRACE_SECONDS",)
+    "grace_seconds": Setting(
+        _number(float, "a number of seconds from 0 to 3600", 0, 3600),
+        ("FAIRLANE_GRACE_SECONDS",),
+        "how long a worker that is stopped lets its jobs finish",
     ),
-    "metrics_port": _Setting(
-        _number(int, "a port from 0 to 65535", 0, 65535), ("FAIRLANE_METRICS_PORT",)
+    "metrics_port": Setting(
+        _number(int, "a port from 0 to 65535", 0, 65535),
+        ("FAIRLANE_METRICS_PORT",),
+        "workers, scheduler: the port of /metrics; none if not set, 0 for any",
     ),
-    "metrics_host": _Setting(_text, ("FAIRLANE_METRICS_HOST",)),
-    "metrics_token": _Setting(_text, ("FAIRLANE_METRICS_TOKEN",)),
-    "metrics_tenants": _Setting(
-        _number(int, "a number of tenants from 0 to 1000", 0, 1000), ("FAIRLANE_METRICS_TENANTS",)
+    "metrics_host": Setting(_text, ("FAIRLANE_METRICS_HOST",), "where that port listens"),
+    "metrics_token": Setting(_text, ("FAIRLANE_METRICS_TOKEN",), "who reads metrics must show it"),
+    "metrics_tenants": Setting(
+        _number(int, "a number of tenants from 0 to 1000", 0, 1000),
+        ("FAIRLANE_METRICS_TENANTS",),
+        "how many tenants have their name in labels",
     ),
-    "oidc_issuer": _Setting(_web_url, ("FAIRLANE_OIDC_ISSUER",)),
-    "oidc_audience": _Setting(_text, ("FAIRLANE_OIDC_AUDIENCE",)),
-    "oidc_jwks_url": _Setting(_web_url, ("FAIRLANE_OIDC_JWKS_URL",)),
-    "oidc_tenant_claim": _Setting(_text, ("FAIRLANE_OIDC_TENANT_CLAIM",)),
-    "oidc_role_claim": _Setting(_text, ("FAIRLANE_OIDC_ROLE_CLAIM",)),
-    "oidc_roles": _Setting(_roles, ("FAIRLANE_OIDC_ROLES",)),
-    "trace_url": _Setting(_trace_url, ("FAIRLANE_TRACE_URL",)),
-    "oidc_client_id": _Setting(_text, ("FAIRLANE_OIDC_CLIENT_ID",)),
-    "oidc_client_secret": _Setting(_text, ("FAIRLANE_OIDC_CLIENT_SECRET",)),
-    "base_url": _Setting(_web_url, ("FAIRLANE_BASE_URL",)),
-    "trusted_proxies": _Setting(_addresses, ("FAIRLANE_TRUSTED_PROXIES",)),
-    "smtp_host": _Setting(_text, ("FAIRLANE_SMTP_HOST",)),
-    "smtp_port": _Setting(
-        _number(int, "a port from 1 to 65535", 1, 65_535), ("FAIRLANE_SMTP_PORT",)
+    "oidc_issuer": Setting(
+        _web_url, ("FAIRLANE_OIDC_ISSUER",), "sign-in by OpenID Connect, off until it is named"
     ),
-    "smtp_user": _Setting(_text, ("FAIRLANE_SMTP_USER",)),
-    "smtp_password": _Setting(_text, ("FAIRLANE_SMTP_PASSWORD",)),
-    "smtp_from": _Setting(_text, ("FAIRLANE_SMTP_FROM",)),
-    "smtp_security": _Setting(_one_of("starttls", "tls", "none"), ("FAIRLANE_SMTP_SECURITY",)),
+    "oidc_audience": Setting(
+        _text,
+        ("FAIRLANE_OIDC_AUDIENCE",),
+        "what its tokens must have in `aud`; needed with the issuer",
+    ),
+    "oidc_jwks_url": Setting(
+        _web_url, ("FAIRLANE_OIDC_JWKS_URL",), "where its keys are; found out if not set"
+    ),
+    "oidc_tenant_claim": Setting(
+        _text, ("FAIRLANE_OIDC_TENANT_CLAIM",), "the claim with the tenant's slug; dots make a path"
+    ),
+    "oidc_role_claim": Setting(
+        _text, ("FAIRLANE_OIDC_ROLE_CLAIM",), "the claim with the role, or a list of them"
+    ),
+    "oidc_roles": Setting(
+        _roles,
+        ("FAIRLANE_OIDC_ROLES",),
+        "what the provider's roles are here: staff=admin,everyone=viewer",
+    ),
+    "trace_url": Setting(
+        _trace_url, ("FAIRLANE_TRACE_URL",), "where a trace is looked at, with {trace_id} in it"
+    ),
+    "oidc_client_id": Setting(
+        _text,
+        ("FAIRLANE_OIDC_CLIENT_ID",),
+        "the client of the web pages' sign-in; the audience if not set",
+    ),
+    "oidc_client_secret": Setting(
+        _text, ("FAIRLANE_OIDC_CLIENT_SECRET",), "its secret, where the provider wants one"
+    ),
+    "base_url": Setting(
+        _web_url, ("FAIRLANE_BASE_URL",), "how browsers reach the web pages, behind a proxy"
+    ),
+    "trusted_proxies": Setting(
+        _addresses,
+        ("FAIRLANE_TRUSTED_PROXIES",),
+        "whose X-Forwarded-* headers are believed: addresses, networks or *",
+    ),
+    "smtp_host": Setting(_text, ("FAIRLANE_SMTP_HOST",), "workers: the mail server for alerts"),
+    "smtp_port": Setting(
+        _number(int, "a port from 1 to 65535", 1, 65_535),
+        ("FAIRLANE_SMTP_PORT",),
+        "587, or 465 with tls, or 25 with none",
+    ),
+    "smtp_user": Setting(_text, ("FAIRLANE_SMTP_USER",), "where the mail server wants one"),
+    "smtp_password": Setting(_text, ("FAIRLANE_SMTP_PASSWORD",), "and its password"),
+    "smtp_from": Setting(_text, ("FAIRLANE_SMTP_FROM",), "who alerts come from"),
+    "smtp_security": Setting(
+        _one_of("starttls", "tls", "none"), ("FAIRLANE_SMTP_SECURITY",), "starttls, tls or none"
+    ),
 }

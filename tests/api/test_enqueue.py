@@ -110,7 +110,9 @@ async def test_an_unknown_definition_is_refused(member: Caller) -> None:
 
     assert answer.status_code == 422
     assert answer.json()["type"] == "/problems/definition-not-found"
-    assert "fairlane definitions" not in answer.json()["detail"]
+    assert answer.json()["detail"] == (
+        'definition "no.such" is unknown; GET /api/v1/definitions lists what may run'
+    )
 
 
 async def test_a_definition_that_changes_holds_from_the_next_job_on(

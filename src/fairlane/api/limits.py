@@ -51,6 +51,17 @@ VARIABLES: dict[str, tuple[str, type[int] | type[float]]] = {
     "connections": ("FAIRLANE_API_CONNECTIONS", int),
 }
 
+# What the reference says of each.
+ABOUT = {
+    "rate": "calls a second that one token may make, over time; 0: any number",
+    "burst": "and at once",
+    "read_seconds": "how long one read may take",
+    "streams": "event streams that stand open at once, in one process",
+    "streams_per_tenant": "of these for one tenant",
+    "streams_per_token": "and for one token",
+    "connections": "connections that one process takes at once",
+}
+
 
 def _number(variable: str, text: str, kind: type[int] | type[float]) -> float:
     try:

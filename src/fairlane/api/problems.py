@@ -153,6 +153,10 @@ BACKLOG_PAUSE = 10  # seconds: a guess at when some of a full backlog is done
 
 # What helps at a shell is no help here.
 COMMANDS = ("see:", "define it with", "create it with", "change it with", "activate it with")
+# What helps here in its place.
+INSTEAD: dict[type[Exception], str] = {
+    errors.DefinitionNotFound: "; GET /api/v1/definitions lists what may run"
+}
 LONGEST = 2000  # characters of a detail: some of it may be the caller's own text
 
 
@@ -210,7 +214,7 @@ def _refusal(error: Exception, status: int, slug: str) -> Problem:
         return not_there()
     return Problem(
         status,
-        without_command(said),
+        without_command(said) + INSTEAD.get(type(error), ""),
         slug,
         faults=getattr(error, "faults", ()),
         retry_after={429: BACKLOG_PAUSE, 503: 1}.get(status),

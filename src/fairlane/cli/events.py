@@ -62,12 +62,12 @@ COLUMNS = ("id", "tenant", "name", "status")
 
 @events.command()
 @click.argument("event_id")
-@click.option("--tenant", metavar="T", required=True)
+@click.option("--tenant", metavar="T", help="Needed where several have an event of this id.")
 @params.json_option
 @with_database
-async def show(db: Session, /, event_id: str, tenant: str, as_json: bool) -> None:
+async def show(db: Session, /, event_id: str, tenant: str | None, as_json: bool) -> None:
     """Show an event and what came of it."""
-    await _show(db, event_id, tenant, as_json)
+    await _show(db, event_id, tenant or await _whose(db, event_id), as_json)
 
 
 @events.command()
@@ -125,6 +125,18 @@ async def resend(
         await _show(db, row["id"], tenant, True)
     else:
         click.echo(row["id"])
+
+
+async def _whose(db: Session, event_id: str) -> str:
+    """The tenant that has an event of this id; an id that is given is the tenant's own."""
+    from fairlane.scheduler import asking
+
+    slugs = await asking.tenants_with(db.conn, event_id)
+    if not slugs:
+        raise click.ClickException(f'there is no event "{event_id}"; see: fairlane events list')
+    if len(slugs) > 1:
+        raise wrong_call(f'{", ".join(slugs)} have an event "{event_id}"; add --tenant')
+    return slugs[0]
 
 
 async def _tenant(db: Session, slug: str) -> Any:

@@ -142,6 +142,8 @@ def _in_words(error: Exception) -> tuple[str, int]:
         case ModuleNotFoundError() if extra := EXTRAS.get((error.name or "").split(".")[0]):
             said = f"{error.name} is not installed, which this command needs"
             return f"{said}; run: pip install 'fairlane[{extra}]'", FAILED
+        case _ if getattr(error, "sqlstate", None) == "42501":
+            return f"{error}; connect as the owner of the schema, who ran fairlane migrate", FAILED
         case _:
             said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             return f"{said}; add --debug to see where", FAILED

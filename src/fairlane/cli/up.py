@@ -130,6 +130,7 @@ async def _until_stopped(
     from fairlane.api.serving import address_of
     from fairlane.cli.activity import Activity
     from fairlane.cli.children import Child
+    from fairlane.cli.readiness import ready
 
     asked = asyncio.Queue[None]()
     loop = asyncio.get_running_loop()
@@ -149,13 +150,18 @@ async def _until_stopped(
         children.append(Child("demo", ["-m", "fairlane.demo"], environment, screen.say))
     for child in children:
         child.start()
-    screen.say(f"web pages: {address_of(listening)}/")
-    screen.say(f"API: {address_of(listening)}/api/v1, described at {address_of(listening)}/docs")
     screen.say("Ctrl-C stops everything")
 
-    activity = asyncio.create_task(Activity(url, screen).run())
+    async def tell() -> None:
+        await ready(url, listening)
+        at = address_of(listening)
+        screen.say(f"API: {at}/api/v1, described at {at}/docs")
+        screen.say(f"web pages: {at}/")
+
+    courtesies = [asyncio.create_task(Activity(url, screen).run()), asyncio.create_task(tell())]
     await asked.get()
-    activity.cancel()
+    for courtesy in courtesies:
+        courtesy.cancel()
     screen.close()
     screen.say("stopping: the worker finishes what runs; Ctrl-C again kills it")
     await _stop_all(children, asked)

@@ -86,6 +86,13 @@ select d.delivered_at as at, d.trigger_id, g.label as trigger_label, d.status, d
  where d.tenant_id = $1 and d.event_seq = $2
  order by d.trigger_id
 """
+# One look for each tenant, by the key that starts with it.
+WHOSE = """
+select t.slug
+  from fairlane.tenant t
+ where exists (select from fairlane.event e where e.tenant_id = t.id and e.id = $1)
+ order by t.slug limit 5
+"""
 TENANT = "select id, slug, name from fairlane.tenant where slug = $1"
 
 
@@ -111,6 +118,11 @@ async def events(
     connection: Connection, tenant_id: UUID | None, before: int | None, name: str | None, most: int
 ) -> list[Record]:
     return await send(connection, Call(LIST, (tenant_id, before, name, most)))
+
+
+async def tenants_with(connection: Connection, event_id: str) -> list[str]:
+    """The tenants that have an event of this id, some of them where they are many."""
+    return [row["slug"] for row in await send(connection, Call(WHOSE, (event_id,)))]
 
 
 async def event(connection: Connection, tenant_id: UUID, event_id: str) -> dict[str, Any] | None:

@@ -120,6 +120,11 @@ begin
                       from fairlane.delivery d
                      where d.tenant_id = v_tenant and d.event_seq = v_old.seq and d.status = 'error'
                        and (resend.triggers is null or d.trigger_id = any (resend.triggers)));
+    if v_only = '{}' then
+      raise exception using errcode = 'LN003', message = format(
+        'no delivery of the event "%s" has failed; leave out "failed" to send it to every trigger',
+        fairlane.shown(resend.event_id));
+    end if;
   end if;
   insert into fairlane.event (tenant_id, id, name, data, correlation_id, emitted_by, emitted_at,
                               resend_of, only_triggers)

@@ -125,7 +125,11 @@ begin
   end if;
 
   v_which := case when v_many then format(' (item %s)', v_bad.position) else '' end;
-  if v_bad.tenant_id is null then
+  if v_bad.tenant = '' or v_bad.definition = '' then
+    raise exception using errcode = case when v_bad.tenant = '' then 'LN101' else 'LN102' end,
+      message = format('a job needs a %s%s: enqueue(tenant => ''acme'', definition => ''KEY'', ...)',
+        case when v_bad.tenant = '' then 'tenant' else 'definition' end, v_which);
+  elsif v_bad.tenant_id is null then
     raise exception using errcode = 'LN101', message = format(
       'tenant "%1$s" is unknown%2$s; create it with: fairlane tenants create %1$s',
       fairlane.shown(v_bad.tenant), v_which);

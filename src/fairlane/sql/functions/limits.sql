@@ -346,7 +346,10 @@ declare
   v_tenant fairlane.tenant;
 begin
   select * into v_tenant from fairlane.tenant where slug = tenant_named.slug;
-  if not found then
+  if coalesce(tenant_named.slug, '') = '' then
+    raise exception using errcode = 'LN101', message =
+      'no tenant is named; see: fairlane tenants list';
+  elsif not found then
     raise exception using errcode = 'LN101', message = format(
       'tenant "%s" is unknown; create it with: fairlane tenants create %1$s',
       fairlane.shown(tenant_named.slug));
