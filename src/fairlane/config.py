@@ -119,12 +119,12 @@ def postgres_url(name: str, value: Any) -> str:
     if dialect not in ("postgres", "postgresql"):
         raise ConfigError(name, expected, got=f"{dialect}://..." if dialect.isalpha() else None)
     url = f"postgresql://{rest}"
-    user, at, hosts = urlsplit(url).netloc.rpartition("@")
-    for host in hosts.split(","):  # several, of which the first that fits is taken
-        try:
+    try:
+        user, at, hosts = urlsplit(url).netloc.rpartition("@")
+        for host in hosts.split(","):  # several, of which the first that fits is taken
             _ = urlsplit(f"//{user}{at}{host}").port
-        except ValueError:
-            raise ConfigError(name, expected) from None
+    except ValueError:
+        raise ConfigError(name, expected) from None
     return url
 
 

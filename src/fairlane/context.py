@@ -308,7 +308,8 @@ class JobContext:
     def last_items(self) -> Ledger | None:
         """Where its items stand, if it had any. Who begins the first one from now on is late."""
         with MAKING:
-            self._ledger = self._ledger or OVER
+            if self._ledger is None:
+                self._ledger = OVER
         return None if self._ledger is OVER else self._ledger
 
     # Over the border of a process, for isolation="process".
@@ -335,11 +336,12 @@ class JobContext:
 
     @classmethod
     def from_order(cls, order: dict[str, Any], sink: Sink | None = None) -> "JobContext":
-        import asyncpg
+        from fairlane.core.connect import connect
 
         @asynccontextmanager
-        async def acquire() -> AsyncIterator[asyncpg.Connection]:
-            connection = await asyncpg.connect(order["database_url"])
+        async def acquire() -> AsyncIterator["asyncpg.Connection"]:
+            url = order["database_url"]
+            connection = await connect(url, name="fairlane task", for_others=True)
             try:
                 yield connection
             finally:

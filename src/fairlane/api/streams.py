@@ -115,7 +115,7 @@ class Events(Response):
 
     async def _follow(self, send: Send, leaving: "asyncio.Future[None]") -> None:
         stream, stopping = self._stream, self._here.stopping
-        looked_at = spoke = time.monotonic()
+        asked_at = known_at = spoke = time.monotonic()
         while True:
             if said := stream.take():
                 await self._say(send, said)
@@ -126,12 +126,15 @@ class Events(Response):
                 async with asyncio.timeout(1.0):
                     await stream.news.wait()
             now = time.monotonic()
-            if now - looked_at >= RECHECK:
+            if now - asked_at >= RECHECK:
+                asked_at = now
                 is_good = await self._standing()
-                if is_good is not None:
-                    looked_at = now
-                if is_good is False or now - looked_at >= UNKNOWN:
-                    stream.end("the token is no longer good, or nobody could say")
+                if is_good is False:
+                    stream.end("the token is no longer good")
+                elif is_good:
+                    known_at = now
+                elif now - known_at >= UNKNOWN:
+                    stream.end("nobody can say whether the token is still good; come again")
             if now - spoke >= HEARTBEAT:
                 spoke = now
                 await self._say(send, b": still here\n\n")

@@ -33,10 +33,12 @@ class ThroughPooler(Wary):
         return rows
 
 
-async def connect(url: str, *, name: str = "fairlane") -> asyncpg.Connection:
-    """A connection of one's own."""
+async def connect(
+    url: str, *, name: str = "fairlane", for_others: bool = False
+) -> asyncpg.Connection:
+    """A connection of one's own, or of somebody else's: see `pool`."""
     try:
-        return await asyncpg.connect(url, **await _options(url, name))
+        return await asyncpg.connect(url, **await _options(url, name, for_others=for_others))
     except UNREACHABLE as error:
         raise unavailable(error) from None
 

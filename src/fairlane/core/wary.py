@@ -42,6 +42,7 @@ class Wary(asyncpg.Connection):
             self.is_unsure = False
             await self.execute(CONFIRM)
             if self.is_unsure:
+                self.is_unsure = False  # told: what comes next on this connection is another matter
                 raise Unreplicated("the wait for the standby was broken off; it may have been done")
 
     def _process_log_message(self, fields: dict[str, str], last_query: str) -> None:

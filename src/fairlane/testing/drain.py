@@ -68,7 +68,7 @@ async def _at_work(
     """A worker that claims when it is told to."""
     app.check_tasks()
     connections = await pool(url, most=6, name="fairlane drain")
-    for_tasks = await pool(url, most=100, name="fairlane task")
+    for_tasks = await pool(url, most=100, name="fairlane task", for_others=True)
     try:
         rows = await connections.fetch("select name, slots from fairlane.queue")
         slots = queues or {row["name"]: row["slots"] for row in rows}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 LONGEST = 300
+MOST = 2_500  # characters of a cookie, before they are encoded
 
 # Actions that take another one back. A cookie names one of these and fills the holes of its path:
 # it cannot lead anywhere else.
@@ -38,6 +39,8 @@ class Told:
         said: dict[str, Any] = {"said": self.text[:LONGEST]}
         if self.undo is not None:
             said["undo"] = [self.undo.name, list(self.undo.parts), dict(self.undo.fields)]
+        if len(json.dumps(said)) > MOST:  # a browser drops a cookie that is too long, words and all
+            said.pop("undo", None)
         return base64.urlsafe_b64encode(json.dumps(said).encode()).decode()
 
     @classmethod
@@ -46,7 +49,7 @@ class Told:
         try:
             said = json.loads(base64.urlsafe_b64decode(cookie))
             return cls(str(said["said"])[:LONGEST], _undo(said.get("undo")))
-        except (ValueError, TypeError, KeyError, AttributeError):
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             return None
 
 

@@ -3,8 +3,9 @@
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
+from itertools import islice
 from typing import Any
 from uuid import UUID
 
@@ -16,6 +17,9 @@ from fairlane.worker.patience import Patience
 from fairlane.worker.slots import Slots
 
 log = logging.getLogger("fairlane.worker")
+
+
+AT_ONCE = 100  # that are begun before the loop goes round
 
 
 class Claimer:
@@ -68,15 +72,27 @@ class Claimer:
             rows = await self._send(
                 calls.claim_queues(self.worker, list(free), [free[queue] for queue in free])
             )
-            for row in rows:
-                attempt = Attempt.of(row, row["queue"], _payload(row))
-                self._slots.take(attempt.queue)
-                self._start(attempt)
+            await self._begin(rows)
         finally:
             self.asking = False
-        # Even when slots are free again, others of the loop should run first.
-        await asyncio.sleep(0)
         return bool(rows) and bool(self._slots.free())
+
+    async def _begin(self, rows: list[Record]) -> None:
+        """Some at a time: in between outcomes go out and answers come in, or the database would
+        have nothing to do while a thousand short jobs run here, and we nothing while it writes."""
+        left = iter(rows)
+        try:
+            while some := list(islice(left, AT_ONCE)):
+                self._begin_at_once(some)
+                await asyncio.sleep(0)
+        finally:
+            self._begin_at_once(left)  # told to stop: what was claimed is ours all the same
+
+    def _begin_at_once(self, rows: Iterable[Record]) -> None:
+        for row in rows:
+            attempt = Attempt.of(row, row["queue"], _payload(row))
+            self._slots.take(attempt.queue)
+            self._start(attempt)
 
     async def _rest(self) -> None:
         # Spread out: a fleet that was started together should not ask together. Not wait_for: up to

@@ -22,6 +22,7 @@ log = logging.getLogger("fairlane.worker")
 
 Send = Callable[[Call], Awaitable[list[Record]]]
 BATCH = 500
+BEHIND = 4 * BATCH  # reports that wait: no new jobs until some are written
 
 
 class Finisher:
@@ -44,7 +45,7 @@ class Finisher:
 
     @property
     def is_behind(self) -> bool:
-        return len(self._waiting) > 2 * BATCH
+        return len(self._waiting) > BEHIND
 
     def holds(self) -> set[tuple[UUID, int]]:
         """The attempts whose outcomes are not known to be written."""

@@ -89,13 +89,14 @@ async def _work(app: Fairlane, url: str, queues: dict[str, int], settings: Setti
         loop.add_signal_handler(number, worker.stop)
     async with served(settings, WORKER, working.fill if working else nothing):
         await worker.run()
+    status = DRAINED if worker.drained and PARENT in os.environ else 0
     if worker.left_running:
         # Its job has gone back to its lane. What cannot be stopped must not outlive that.
         log.error("%d calls did not stop; the process ends with them", worker.left_running)
         exporting.flush()
         logging.shutdown()
-        os._exit(0)
-    return DRAINED if worker.drained and PARENT in os.environ else 0
+        os._exit(status)
+    return status
 
 
 async def _slots(url: str, queues: dict[str, int]) -> dict[str, int]:
