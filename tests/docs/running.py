@@ -41,6 +41,7 @@ class Folder:
         # A page says 8080 for Fairlane and 8000 for an application; here others may have them.
         self.ports = {"8080": free_port(), "8000": free_port()}
         self.names: dict[str, Any] = {"__name__": "page", "drain": self._drain}
+        self.modules: list[str] = []
         self.loop = asyncio.Runner()
         self.background = Background(self)
         ours = ("FAIRLANE_", "PYTEST_", "PYTHON", "VIRTUAL_ENV", "DATABASE_URL")
@@ -70,6 +71,8 @@ class Folder:
         self.background.stop()
         self.loop.run(self._let_go())
         self.loop.close()
+        for name in self.modules:  # another page's file of that name is another file
+            sys.modules.pop(name, None)
 
     def run(self, block: Block) -> None:
         if word := re.fullmatch(r"for ([A-Z]+): (.*?)(?: → (\S+))?", block.directive):
@@ -107,6 +110,7 @@ class Folder:
             module = types.ModuleType(block.file.removesuffix(".py").replace("/", "."))
             module.__file__ = str(self.path / block.file)
             sys.modules[module.__name__] = module
+            self.modules.append(module.__name__)
             names = module.__dict__
         if code.co_flags & inspect.CO_COROUTINE:
             self.loop.run(_awaited(code, names))

@@ -38,6 +38,7 @@ def test_every_setting_is_in_the_reference() -> None:
     read = set(re.findall(r'"(FAIRLANE_[A-Z_]+[A-Z])"', source))
     given = {  # what commands find in their environment, and what is our own between processes
         *("FAIRLANE_JOB_ID", "FAIRLANE_TENANT", "FAIRLANE_TENANT_ID", "FAIRLANE_ATTEMPT"),
+        "FAIRLANE_FENCE",
         *("FAIRLANE_CORRELATION_ID", "FAIRLANE_DEFINITION", "FAIRLANE_VERSION"),
         *("FAIRLANE_DEADLINE", "FAIRLANE_REPORT_FD", "FAIRLANE_SUPERVISOR_PID"),
     }

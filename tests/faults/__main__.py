@@ -148,8 +148,9 @@ def _tell_violation(name: str, violation: Violation) -> None:
 
 def _scenes(marker: str) -> bool:
     """The scenes that need a stage of their own; whether one failed."""
-    tests = Path(__file__).parent
-    command = [sys.executable, "-m", "pytest", "-q", "-m", marker, str(tests)]
+    faults = Path(__file__).parent
+    folders = [str(faults), str(faults.parent / "attacks")]
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "-m", marker, *folders]
     status = subprocess.run(command, check=False).returncode
     return status not in (0, 5)  # 5: there are none
 

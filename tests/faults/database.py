@@ -28,7 +28,7 @@ create publication faults_rows for table
   fairlane.plan (name, max_running),
   fairlane.definition (id, key, max_running_per_tenant),
   fairlane.trigger (id, tenant_id, cron_expr, missed, created_at, is_enabled),
-  fairlane.firing, fairlane.event (tenant_id, id, name), fairlane.delivery, fairlane.audit,
+  fairlane.firing, fairlane.event (tenant_id, seq, id, name), fairlane.delivery, fairlane.audit,
   fairlane.attempt (job_id, attempt, worker_id, outcome);
 create publication faults_inserts for table
   fairlane.history (id, tenant_id, queue, status, attempt, forgiven, lost, max_attempts, worker_id,

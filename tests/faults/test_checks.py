@@ -309,7 +309,16 @@ def an_acknowledged_event_is_not_there(story: Story) -> None:
 
 @wrong("I14")
 def an_event_is_never_delivered(story: Story) -> None:
-    story.commit(("event", "insert", {"id": "e-1"}))
+    story.commit(("event", "insert", {"id": "e-1", "seq": 1}))
+
+
+@wrong("I14")
+def one_event_is_delivered_twice_and_another_never(story: Story) -> None:
+    for seq in (1, 2):
+        story.commit(("event", "insert", {"id": f"e-{seq}", "seq": seq}))
+    for _ in range(2):
+        row = {"event_seq": 1, "trigger_id": "t", "status": "skipped", "job_id": None}
+        story.commit(("delivery", "insert", row))
 
 
 @wrong("I17")

@@ -57,7 +57,7 @@ def test_a_worker_in_the_dark_stops_its_bodies_before_another_runs_them(
         played.injected += proxy.fired["blackhole"]
         played.check("the worker notices before its lease ends", noticed > LEASE)
         played.check("never in two places", first >= second)
-        # The house is kept every 0.75 s; this machine is slow.
+        # The house is kept every 0.75 s
         played.check("elsewhere soon after the lease", late(fleet, job, darkened, LEASE + 2))
 
         (fleet.folder / "open").touch()

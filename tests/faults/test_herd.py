@@ -21,11 +21,11 @@ A_SECOND = 10  # tries of one worker, which has four loops
 
 
 async def test_thirty_workers_come_back_without_a_storm(server: Server) -> None:
-    """Each as a process has it; in one, for this machine's sake."""
+    """Each as a process has it; all in one process, which is what two cores can carry."""
     with scene("thundering_herd") as played, Proxy(*server.target) as proxy:
         url = proxy.url(server.url())
         workers = [
-            Worker(Fairlane(url), url, {"default": 1}, name=f"w{n}", lease_seconds=60)
+            Worker(Fairlane(url), url, {"default": 1}, name=f"w{n}", lease_seconds=6)
             for n in range(WORKERS)
         ]
         running = [asyncio.create_task(each.run()) for each in workers]
@@ -43,18 +43,14 @@ async def test_thirty_workers_come_back_without_a_storm(server: Server) -> None:
             await asyncio.to_thread(server.start)
             up = time.monotonic()
             async with connect.connected(server.url()) as db:
+                since = await db.fetchval("select clock_timestamp()")
                 back = 0
                 while back < WORKERS and time.monotonic() - up < 20:
-                    # A claim shows it: an idle worker asks every second.
+                    # By name: who lost its lease meanwhile has come back under another id.
                     back = await db.fetchval(
-                        "select count(*) from fairlane.worker where last_seen_at > $1",
-                        await db.fetchval("select clock_timestamp() - interval '2 minutes'"),
+                        "select count(distinct name) from fairlane.worker where last_seen_at > $1",
+                        since,
                     )
-                    seen = await db.fetchval(
-                        "select count(*) from pg_stat_activity"
-                        " where application_name = 'fairlane worker'"
-                    )
-                    back = min(back, seen)
                     await asyncio.sleep(0.1)
             took = time.monotonic() - up
             played.operations += WORKERS

@@ -67,6 +67,7 @@ def the_first(wrong: list[str]) -> str:
     return "\n".join([f"{len(wrong)} schedules went wrong", *wrong[:8]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", VERBS)
 async def test_two_verbs_at_once_are_as_one_after_the_other(first: str, stage: Stage) -> None:
     """Two schedules of some of the pairs, chosen by a die; its seed stands above."""
@@ -93,7 +94,7 @@ async def test_who_comes_to_prune_second_stands_back(stage: Stage) -> None:
     assert not wrong, the_first(wrong)
 
 
-@pytest.mark.faults
+@pytest.mark.faults_long
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("first", VERBS)
 async def test_two_verbs_in_every_order(first: str, stage: Stage) -> None:

@@ -27,7 +27,7 @@ async def sound(cluster: Cluster, template: str) -> AsyncIterator[Stage]:
 @pytest.mark.parametrize(
     "build",
     [
-        pytest.param(each, id=each.name, marks=[pytest.mark.faults] if each.name in SLOW else [])
+        pytest.param(each, id=each.name, marks=pytest.mark.faults if each.name in SLOW else pytest.mark.slow)
         for each in BUILDS
     ],
 )

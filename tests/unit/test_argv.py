@@ -418,6 +418,7 @@ def may_be(value: str) -> bool:
     return not value.startswith(("-", "@")) and "\x00" not in value and "\ud800" not in value
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_a_hundred_thousand_values_each_reach_a_real_process_as_one_argument() -> None:
     given = values(1, 100_000)
@@ -471,6 +472,7 @@ def a_part(rng: random.Random, texts: dict[str, str]) -> tuple[Any, list[str] | 
             return template, becomes
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_a_hundred_thousand_templates_each_make_just_their_own_arguments() -> None:
     rng = random.Random(2)

@@ -212,15 +212,6 @@ def test_views_are_kept_by_name_each_by_their_own(visit: Visit, stage: Stage) ->
     expect(page.get_by_role("navigation", name="Your views")).to_have_count(0)
 
 
-def test_density_is_a_button_of_the_list(visit: Visit) -> None:
-    page = visit("/t/acme/jobs?state=live", "admin", "dark").page
-    page.get_by_role("button", name="Compact rows").click()
-    expect(page.locator("html")).to_have_attribute("data-density", "compact")
-    expect(page.locator("#filter")).to_have_value("state:live")
-    page.get_by_role("button", name="Normal rows").click()
-    expect(page.locator("html")).to_have_attribute("data-density", "normal")
-
-
 def test_all_that_match_are_canceled_as_an_operation_in_a_second_step(
     visit: Visit, stage: Stage
 ) -> None:

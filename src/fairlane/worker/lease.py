@@ -42,14 +42,14 @@ class Lease:
         *,
         on_beat: Callable[[list[Record]], None],
         on_lost: Callable[[], None],
-        fence: Callable[[], None],
+        kill: Callable[[], None],
     ) -> None:
         self.url = url
         self.worker = worker
         self.seconds = seconds
         self._on_beat = on_beat  # in the worker's loop
         self._on_lost = on_lost  # in the worker's loop
-        self._fence = fence  # in this thread, at once: kills what can be killed
+        self._kill = kill  # in this thread, at once: what can be killed
         self._main = asyncio.get_running_loop()
         self._main_thread = threading.get_ident()
         self._answered = self._asked = time.monotonic()
@@ -157,7 +157,7 @@ class Lease:
             self._lost()
 
     def _lost(self) -> None:
-        self._fence()
+        self._kill()
         self._tell(self._on_lost)
 
     def _tell(self, callback: Callable[..., None], *args: object) -> None:

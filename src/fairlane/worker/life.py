@@ -106,7 +106,7 @@ class Life:
             terms.lease_seconds,
             on_beat=self.on_beat,
             on_lost=self._on_lost,
-            fence=self._fence,
+            kill=self._kill_children,
         )
         self._lost = asyncio.Event()
         self._failed = asyncio.Event()  # a part of this life, not its lease
@@ -325,7 +325,7 @@ class Life:
         self._lost.set()
         self.runner.stop_all(Stop.LEASE_LOST)
 
-    def _fence(self) -> None:
+    def _kill_children(self) -> None:
         """From the lease's thread: the loop may be blocked, the children must go all the same."""
         for attempt in list(self.runner.running.values()):
             for pid in list(attempt.pids):

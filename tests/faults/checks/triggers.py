@@ -68,10 +68,15 @@ def each_event_is_delivered_once(history: History) -> Iterator[Violation]:
         if call.op == "event" and call.outcome == "ok" and not events[call.key]:
             yield Violation(f"event {call.key} was acknowledged and never written", (call,))
     deliveries = [c for c in history.changes if c.table == "delivery" and c.what == "insert"]
-    told = sum(events.values())
-    if history.final.drained is not None and len(deliveries) < told:
-        words = f"{told} events, {len(deliveries)} deliveries"
-        yield Violation(words, tuple(deliveries[-3:]))
+    made = Counter((c.row.get("event_seq"), c.row.get("trigger_id")) for c in deliveries)
+    for (seq, trigger), count in made.items():
+        if count > 1:
+            yield Violation(f"event {seq} was delivered to {trigger} {count} times", ())
+    heard = {seq for seq, _ in made}
+    written = [c for c in history.changes if c.table == "event" and c.what == "insert"]
+    unheard = [c for c in written if c.row.get("seq") not in heard]
+    if history.final.drained is not None and unheard:
+        yield Violation(f"{len(unheard)} events were never delivered", tuple(unheard[:3]))
     for change in deliveries:
         job = change.row["job_id"]
         if change.row["status"] == "enqueued" and job not in history.by_job:

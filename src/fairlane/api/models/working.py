@@ -57,7 +57,8 @@ class ClaimedOut(Out):
 class ClaimOut(Out):
     jobs: list[ClaimedOut]
     drain_requested: bool = Field(
-        description="Claim no more, and end when your jobs have: an operator asks for it."
+        description="An operator asks you to end: take no more work. When your last job is reported, claim "
+        "once more; the answer is empty, and signs you off."
     )
 
 
@@ -71,7 +72,7 @@ class HeartbeatOut(Out):
     attempt: int
     lease_expires_at: datetime
     cancel_requested: bool = Field(description="Stop it, and say so by `fail` or `complete`.")
-    drain_requested: bool = Field(description="Claim no more, and end when your jobs have.")
+    drain_requested: bool = Field(description="See the answer to a claim.")
 
 
 class LineIn(In):

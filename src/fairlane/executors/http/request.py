@@ -63,6 +63,7 @@ def _own_headers(attempt: Attempt, body: bytes, keys: list[bytes]) -> dict[str, 
         "Fairlane-Definition": attempt.key,
         "Fairlane-Version": attempt.version,
         "Fairlane-Attempt": str(attempt.number),
+        "Fairlane-Fence": str(attempt.attempt),
     }
     signed = signing.headers(job, body, datetime.now(UTC), keys) if keys else {}
     return {

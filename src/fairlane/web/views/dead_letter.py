@@ -126,6 +126,8 @@ async def settle(visit: Visit) -> Response:
 async def assign(visit: Visit) -> Response:
     """To whoever asks, to a name, or to nobody."""
     job_id, name = parse_id(visit.part("dead")), visit.field("assignee").strip()[:200]
+    if visit.field("to") == "name" and not name:
+        raise Problem(422, "say who is to look after it, or choose nobody", "invalid")
     to = {"me": visit.who.subject, "nobody": None}.get(visit.field("to"), name or None)
     async with visit.reading() as connection:
         was = (await the_letter(connection, visit.who, job_id))["assignee"]
