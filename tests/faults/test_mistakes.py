@@ -15,6 +15,7 @@ from faults.builds.mistakes import BUILDS
 from faults.interleavings.stage import Stage, staged
 from support.cluster import Cluster
 
+FAULTS = pytest.mark.faults
 SLOW = {"nobody polls", "a worker is known by its host"}  # they wait for what never comes
 
 
@@ -27,7 +28,7 @@ async def sound(cluster: Cluster, template: str) -> AsyncIterator[Stage]:
 @pytest.mark.parametrize(
     "build",
     [
-        pytest.param(each, id=each.name, marks=pytest.mark.faults if each.name in SLOW else pytest.mark.slow)
+        pytest.param(each, id=each.name, marks=FAULTS if each.name in SLOW else pytest.mark.slow)
         for each in BUILDS
     ],
 )

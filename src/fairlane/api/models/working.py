@@ -57,8 +57,8 @@ class ClaimedOut(Out):
 class ClaimOut(Out):
     jobs: list[ClaimedOut]
     drain_requested: bool = Field(
-        description="An operator asks you to end: take no more work. When your last job is reported, claim "
-        "once more; the answer is empty, and signs you off."
+        description="An operator asks you to end: take no more work. When your last job is "
+        "reported, claim once more; the answer is empty, and signs you off."
     )
 
 
