@@ -17,7 +17,7 @@ from docsite.reference import PAGES  # noqa: E402
 
 
 def on_config(config: MkDocsConfig) -> None:
-    config.nav = _present(config.nav)
+    config.nav = _filled_in(config.nav)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> None:
@@ -35,15 +35,14 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     return links.for_site(markdown, f"docs/{page.file.src_uri}", page.file.src_uri)
 
 
-def _present(nav: Any) -> Any:
+def _filled_in(nav: Any) -> Any:
     if isinstance(nav, list):
-        return [each for each in map(_present, nav) if each is not None]
+        return [_filled_in(each) for each in nav]
     if isinstance(nav, dict):
-        found = {title: _present(each) for title, each in nav.items()}
-        return found if all(found.values()) else None
+        return {title: _filled_in(each) for title, each in nav.items()}
     if nav == "adr/*":
         return ["adr/README.md", *(f"adr/{page.name}" for page in sorted(_adr()))]
-    return None if links.is_awaited(nav) else nav
+    return nav
 
 
 def _adr() -> Iterator[Path]:

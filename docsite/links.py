@@ -18,10 +18,6 @@ OUTSIDE = {
     },
 }
 
-# Pages that are written elsewhere and may not be here yet: links to them are text until then. Every
-# other name or link that leads nowhere stops the build.
-AWAITED = {"benchmarks.md"}
-
 LINK = re.compile(r"(?P<bang>!?)\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\((?P<to>[^)\s]+)\)")
 FENCE = re.compile(r"^(`{3,}).*?^\1\s*$", re.M | re.S)
 
@@ -38,7 +34,7 @@ def for_site(markdown: str, written_in: str, shown_at: str) -> str:
             return match[0]
         target = posixpath.normpath(posixpath.join(posixpath.dirname(written_in), to))
         page = OUTSIDE.get(target) or _inside(target)
-        if page is None or is_awaited(page):
+        if page is None:
             return match["text"]
         start = posixpath.dirname(shown_at) or "."
         return f"{match['bang']}[{match['text']}]({posixpath.relpath(page, start)}{anchor})"
@@ -49,11 +45,6 @@ def for_site(markdown: str, written_in: str, shown_at: str) -> str:
         parts += [LINK.sub(mended, markdown[at : fence.start()]), fence[0]]
         at = fence.end()
     return "".join([*parts, LINK.sub(mended, markdown[at:])])
-
-
-def is_awaited(page: str) -> bool:
-    outside = {shown: written for written, shown in OUTSIDE.items()}
-    return page in AWAITED and not (ROOT / outside.get(page, f"docs/{page}")).is_file()
 
 
 def _split(link: str) -> tuple[str, str]:
