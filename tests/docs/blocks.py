@@ -23,7 +23,7 @@ PROSE = ("text",)
 FOUND = re.compile(
     r"^[ ]{0,3}(?P<fence>`{3,})(?P<language>\w*)[^\n]*\n(?P<shown>.*?)^[ ]{0,3}(?P=fence)[ ]*$"
     r"|^<!-- (?P<word>[a-z]+)(?P<hidden>\n.*?\n)-->$"
-    r"|^<!-- (?P<directive>[^\n]*?) -->$",
+    r"|^ *<!-- (?P<directive>[^\n]*?) -->$",
     re.M | re.S,
 )
 

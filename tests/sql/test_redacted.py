@@ -135,6 +135,13 @@ def test_any_schema_means_the_same_in_sql_and_in_python(
     assert found(db, schema) == set(paths.of_schema(schema))
 
 
+def test_what_is_no_secret_and_leads_nowhere_is_no_step(db: "psycopg.Connection[Any]") -> None:
+    """Python counted it, SQL did not: of a wide schema one hid everything, the other its secret."""
+    schema = {"properties": {"key": SECRET} | {f"x{n}": {"type": "string"} for n in range(2_100)}}
+    assert paths.of_schema(schema) == ["/key"]
+    assert found(db, schema) == {"/key"}
+
+
 def test_a_schema_with_too_many_ways_through_hides_all(db: "psycopg.Connection[Any]") -> None:
     ways = {
         f"d{n}": {"properties": {side: {"$ref": f"#/$defs/d{n + 1}"} for side in ("l", "r")}}

@@ -144,10 +144,11 @@ def application(told: Told) -> FastAPI:
         return Response()
 
     @app.post("/drip")
-    async def drip() -> Response:
+    async def drip(request: Request) -> Response:
         async def drops() -> AsyncIterator[bytes]:
             try:
-                while True:
+                # A generator that nobody closes ends when the collector finds it: so it looks.
+                while not await request.is_disconnected():
                     yield b" "
                     await asyncio.sleep(0.05)
             finally:

@@ -2,7 +2,7 @@
 
 import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
@@ -31,10 +31,13 @@ class _Place:
 
 def of_schema(schema: Any) -> list[str]:
     """The paths to what is `writeOnly` or a `password`, wherever the schema says it."""
+    if not _any(schema, _is_secret):
+        return []
     found: dict[str, None] = {}
     again: list[str] = []  # where the schema comes back to itself
     places = deque([_Place(schema, "", schema)])
     named: dict[str, Any] = {}
+    leads: dict[int, bool] = {}  # by identity: many a $ref leads to the same
     steps = 0
     while places:
         place = places.popleft()
@@ -43,7 +46,7 @@ def of_schema(schema: Any) -> list[str]:
             return [ALL]
         if not isinstance(place.schema, dict):
             continue
-        if place.schema.get("writeOnly") is True or place.schema.get("format") == "password":
+        if _is_secret(place.schema):
             found[place.path] = None
             continue
         resource = place.schema if "$id" in place.schema else place.resource
@@ -63,11 +66,30 @@ def of_schema(schema: Any) -> list[str]:
                     target = named[ref]
                 places.append(_Place(target, place.path, resource, (*place.refs, ref)))
         for inside, path in _inside(place.schema, place.path):
-            places.append(_Place(inside, path, resource, place.refs))
+            # As in SQL: only what is worth a look counts as a step.
+            if id(inside) not in leads:
+                leads[id(inside)] = _any(inside, _leads_on)
+            if leads[id(inside)]:
+                places.append(_Place(inside, path, resource, place.refs))
     # Below the place where it comes back, its secrets may stand at any depth.
     last = dict.fromkeys(path.rpartition("/")[2] for path in found)
     found |= dict.fromkeys(f"{path}/**/{step}" for path in again for step in last)
     return list(found)
+
+
+def _is_secret(schema: dict[str, Any]) -> bool:
+    return schema.get("writeOnly") is True or schema.get("format") == "password"
+
+
+def _leads_on(schema: dict[str, Any]) -> bool:
+    return _is_secret(schema) or "$ref" in schema or "$dynamicRef" in schema
+
+
+def _any(value: Any, holds: Callable[[dict[str, Any]], bool]) -> bool:
+    """Whether something at any depth is so."""
+    if isinstance(value, dict):
+        return holds(value) or any(_any(each, holds) for each in value.values())
+    return isinstance(value, list) and any(_any(each, holds) for each in value)
 
 
 def _inside(schema: dict[str, Any], path: str) -> Iterator[tuple[Any, str]]:
