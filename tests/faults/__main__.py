@@ -31,16 +31,12 @@ def main() -> int:
     logging.getLogger("fairlane").setLevel(logging.CRITICAL)
     verdict = Verdict()
     for run in _runs(words):
-        try:
-            outcome = asyncio.run(_tried(run))
-        except Exception as error:  # of the harness, not of the product: nothing was shown
-            traceback.print_exception(error)
-            verdict.broken_off.append(f"seed {run.seed}: {error!r}")
-            continue
-        verdict.outcomes.append(outcome)
-        _tell(outcome)
-        if outcome.violations and words.shrink:
-            asyncio.run(_shrunk(outcome, words.shrink * 60))
+        _run(run, verdict, words.shrink)
+    # A fault may find nothing to strike: a worker that was just gone, a job that had just ended.
+    for seed in (words.seed + 100, words.seed + 101):
+        if (kinds := verdict.never_fired) and not words.replay and not words.broken:
+            again = planned(seed, 15 + 5 * len(kinds), kinds, gap=4.0, rate=words.rate)
+            _run(again, verdict, words.shrink)
     verdict.save()
     if words.scenes:
         marker = "faults or faults_long" if words.long else "faults"
@@ -49,6 +45,19 @@ def main() -> int:
         verdict.scenes = _told()[before:]
     print(verdict.text())
     return verdict.status
+
+
+def _run(run: Run, verdict: Verdict, shrink: float) -> None:
+    try:
+        outcome = asyncio.run(_tried(run))
+    except Exception as error:  # of the harness, not of the product: nothing was shown
+        traceback.print_exception(error)
+        verdict.broken_off.append(f"seed {run.seed}: {error!r}")
+        return
+    verdict.outcomes.append(outcome)
+    _tell(outcome)
+    if outcome.violations and shrink:
+        asyncio.run(_shrunk(outcome, shrink * 60))
 
 
 def _words() -> argparse.Namespace:

@@ -32,11 +32,9 @@ class Outcome:
         return sum(map(len, self.found.values()))
 
     @property
-    def invalid(self) -> list[str]:
-        """Why nothing follows from it, whatever was found."""
-        fired = {each.kind for each in self.history.injected if each.worked}
-        planned = {each.kind for each in self.run.faults}
-        words = [f"{kind} was planned and never fired" for kind in sorted(planned - fired)]
+    def unanswered(self) -> list[str]:
+        """Whether too little was done for anything to follow from it."""
+        words = []
         calls = self.history.calls
         answered = sum(c.outcome == "ok" or bool(c.detail.get("answered")) for c in calls)
         if 2 * answered < len(calls):
@@ -56,12 +54,29 @@ class Verdict:
         return measured([each.history for each in self.outcomes])
 
     @property
+    def never_fired(self) -> list[str]:
+        """Kinds of faults of which nothing was seen in any run."""
+        planned = {fault.kind for each in self.outcomes for fault in each.run.faults}
+        fired = {
+            fault.kind for each in self.outcomes for fault in each.history.injected if fault.worked
+        }
+        return sorted(planned - fired)
+
+    @property
+    def invalid(self) -> list[str]:
+        """Why nothing follows from all of it together."""
+        few = [
+            f"seed {each.run.seed}: {word}" for each in self.outcomes for word in each.unanswered
+        ]
+        kinds = [f"{kind} was planned and never fired" for kind in self.never_fired]
+        return [*self.broken_off, *few, *kinds]
+
+    @property
     def status(self) -> int:
         missed = any(not bound.met for bound in self.bounds)
         if self.scenes_failed or missed or any(each.violations for each in self.outcomes):
             return VIOLATED
-        invalid = self.broken_off or any(each.invalid for each in self.outcomes)
-        return INVALID if invalid else GREEN
+        return INVALID if self.invalid else GREEN
 
     def rows(self) -> list[dict[str, Any]]:
         """One a kind of fault, then one for all of them."""
@@ -111,9 +126,7 @@ class Verdict:
         lines += ["", f"{'bound':<52} {'worst':>9} {'allowed':>7}"]
         lines += [f"(less {still:.1f} s in which the machine stood still)"] if still > 1 else []
         lines += [bound.line() for bound in self.bounds]
-        lines += [f"INVALID: {word}" for word in self.broken_off]
-        for outcome in self.outcomes:
-            lines += [f"INVALID: seed {outcome.run.seed}: {word}" for word in outcome.invalid]
+        lines += [f"INVALID: {word}" for word in self.invalid]
         return "\n".join(lines)
 
 
