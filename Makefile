@@ -73,7 +73,7 @@ bench-report: $(STAMP) ## docs/benchmarks.md and its picture from the results in
 FAULTS := mkdir -p build && rm -f build/faults.jsonl && \
 	FAIRLANE_FAULTS_SUMMARY=build/faults.jsonl PYTHONPATH=tests $(BIN)/python -m faults
 
-faults: $(STAMP) ## break a running system in every way, and check what must hold; 6 minutes
+faults: $(STAMP) ## break a running system in every way, and check what must hold
 	@$(FAULTS) --quick --scenes $(ARGS)
 
 faults-long: $(STAMP) ## the same with a thousand faults; 45 minutes

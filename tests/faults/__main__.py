@@ -75,7 +75,7 @@ def _words() -> argparse.Namespace:
         "--shrink", type=float, default=10, help="minutes for a failing run; 0: off"
     )
     parser.add_argument("--scenes", action="store_true", help="the scenes of tests/faults as well")
-    parser.add_argument("--quick", action="store_true", help="what CI runs: about six minutes")
+    parser.add_argument("--quick", action="store_true", help="some minutes")
     parser.add_argument("--long", action="store_true", help="about 45 minutes, 1,000 faults")
     return parser.parse_args()
 
