@@ -1,6 +1,7 @@
 """Two tenants with an API before them, and whoever attacks it."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import asyncpg
@@ -13,6 +14,16 @@ from support.core import Core
 
 # A stream that would be let in is refused as one too many: it has no end to wait for.
 NO_STREAMS = Limits(rate=0, streams=0)
+
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """`make test` has ten minutes; what is tried here goes with `make test-long`."""
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture
