@@ -57,8 +57,11 @@ def check(a: str, b: str, c: list[str], d: str) -> None:
     except ArgumentsRefused:
         return
     assert argv == ["tool", f"--name={a}", "-n", b, *c, "--", d]
-    for parse in (parsed_by_argparse, parsed_by_getopt):
-        assert parse(argv[1:]) == (a, b, [*c, d]), parse
+    assert parsed_by_getopt(argv[1:]) == (a, b, [*c, d])
+    # Of `--name=--` argparse of Python 3.11 makes an empty list: its own mistake, and no way out of
+    # the argument.
+    if a != "--":
+        assert parsed_by_argparse(argv[1:]) == (a, b, [*c, d])
 
 
 @QUICK
