@@ -10,7 +10,7 @@ STAMP := .venv/.installed
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := install
-.PHONY: install up test test-long examples example check format lock bench bench-verbs bench-recovery bench-memory bench-peers bench-bars bench-report faults faults-long screenshots docs docs-serve newcomer dist checkers clean help
+.PHONY: install up test test-long test-oldest examples example check format lock bench bench-verbs bench-recovery bench-memory bench-peers bench-bars bench-more bench-report faults faults-long screenshots docs docs-serve newcomer dist checkers clean help
 
 install: $(STAMP) ## build .venv from requirements.lock
 	@:
@@ -19,10 +19,17 @@ up: $(STAMP) ## run everything, with demo data, until Ctrl-C
 	@$(BIN)/fairlane up --demo --port $(PORT) $(ARGS)
 
 test: $(STAMP) ## run the tests; ARGS="-k claim -x" goes to pytest
-	@$(BIN)/pytest -n 2 -m "not slow and not faults and not faults_long" --ignore tests/acceptance $(ARGS)
+	@$(BIN)/pytest -n 2 -m "not slow and not scene and not scene_long" --ignore tests/acceptance $(ARGS)
 
 test-long: $(STAMP) ## the tests that take long: deaths by the hundred, every page under axe, models
-	@$(BIN)/pytest -n 2 -m "slow and not faults and not faults_long" --ignore tests/acceptance $(ARGS)
+	@$(BIN)/pytest -n 2 -m "slow and not scene and not scene_long" --ignore tests/acceptance $(ARGS)
+
+# The oldest server that the system has: Debian's package `postgresql` is some years behind ours.
+OLDEST := $(firstword $(sort $(wildcard /usr/lib/postgresql/*/bin)))
+
+test-oldest: $(STAMP) ## the core on an older PostgreSQL, as this machine has it
+	@test -n "$(OLDEST)" || { echo "make test-oldest needs a server in /usr/lib/postgresql; apt install postgresql"; exit 1; }
+	@FAIRLANE_PG_BINDIR=$(OLDEST) $(BIN)/pytest -n 2 -m "not slow and not scene and not scene_long" tests/sql tests/races $(ARGS)
 
 examples: $(STAMP) ## run the five example applications end to end, by their own checklists
 	@$(BIN)/pytest -n 2 tests/acceptance $(ARGS)
@@ -57,6 +64,9 @@ bench-peers: .venv-peers/.installed ## Fairlane beside its peers, in one run, in
 bench-bars: .venv-peers/.installed ## what it is to reach, and whether it does, in about 35 minutes
 	@.venv-peers/bin/python -m benchmarks.peers bars $(ARGS)
 
+bench-more: .venv-peers/.installed ## what neither of these measures: backlog, history, tenants, payload, steady
+	@.venv-peers/bin/python -m benchmarks.peers more $(ARGS)
+
 bench-report: $(STAMP) ## docs/benchmarks.md and its picture from the results in build/benchmarks
 	@$(BIN)/python -m benchmarks.report $(ARGS)
 
@@ -70,14 +80,13 @@ bench-report: $(STAMP) ## docs/benchmarks.md and its picture from the results in
 	@touch .venv-peers/.installed
 
 # A run that fails is replayed with fewer faults until nothing more can be left out: docs/faults.md.
-FAULTS := mkdir -p build && rm -f build/faults.jsonl && \
-	FAIRLANE_FAULTS_SUMMARY=build/faults.jsonl PYTHONPATH=tests $(BIN)/python -m faults
+FAULTS := PYTHONPATH=tests $(BIN)/python -m faults
 
-faults: $(STAMP) ## break a running system in every way, and check what must hold
-	@$(FAULTS) --quick --scenes $(ARGS)
+faults: $(STAMP) ## break a running system in every way, and check what must hold; 6 minutes
+	@$(FAULTS) --quick $(ARGS)
 
-faults-long: $(STAMP) ## the same with a thousand faults; 45 minutes
-	@$(FAULTS) --long --scenes $(ARGS)
+faults-long: $(STAMP) ## the same with a thousand faults; 45 minutes, or in parts: docs/faults.md
+	@$(FAULTS) --long $(ARGS)
 
 screenshots: $(STAMP) ## each web page in both themes, to build/screenshots
 	@PYTHONPATH=tests $(BIN)/python -m web.screenshots $(ARGS)

@@ -46,7 +46,7 @@ def app_of(folder: Path) -> list[str]:
     """Where the example's own tasks are, if it has any."""
     for module in ("pipeline", "tasks"):
         if (folder / f"{module}.py").exists():
-            return ["--app", f"{module}:jobs"]
+            return ["--app", f"{module}:app"]
     return []
 
 

@@ -10,6 +10,8 @@ import pytest
 from support import cluster as clusters
 from support.clock import Clock
 from support.cluster import Cluster
+from support.core import Core
+from support.sessions import Session, sessions
 
 SHARED = pytest.StashKey[Any]()
 
@@ -72,6 +74,19 @@ async def conn(database: str) -> AsyncIterator["asyncpg.Connection[asyncpg.Recor
         yield connection
     finally:
         await connection.close()
+
+
+@pytest.fixture
+def core(conn: "asyncpg.Connection[asyncpg.Record]") -> Core:
+    """The verbs of `database`, as its owner."""
+    return Core(conn)
+
+
+@pytest.fixture
+async def three(database: str) -> AsyncIterator[list[Session]]:
+    """Three sessions of `database` that go step by step."""
+    async with sessions(database, 3) as found:
+        yield found
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import Depends, FastAPI, HTTPException, Query
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
-from pipeline import jobs
+from pipeline import app
 from pydantic import BaseModel
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
@@ -47,14 +47,14 @@ class NewProject(BaseModel):
 
 
 @asynccontextmanager
-async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-    url = jobs.database_url.replace("postgresql://", "postgresql+asyncpg://", 1)
-    app.state.engine = create_async_engine(url)
-    async with app.state.engine.begin() as connection:
+async def lifespan(web: FastAPI) -> AsyncIterator[None]:
+    url = app.database_url.replace("postgresql://", "postgresql+asyncpg://", 1)
+    web.state.engine = create_async_engine(url)
+    async with web.state.engine.begin() as connection:
         await connection.run_sync(Base.metadata.create_all)
-    async with jobs:
+    async with app:
         yield
-    await app.state.engine.dispose()
+    await web.state.engine.dispose()
 
 
 web = FastAPI(title="BreakTheVibe", lifespan=lifespan)
@@ -91,7 +91,7 @@ async def sign_up(body: SignUp, session: Session) -> dict[str, str]:
     tokens = {role: secrets.token_urlsafe(16) for role in ("member", "viewer")}
     for role, token in tokens.items():
         session.add(Member(token=token, organisation=body.organisation, role=role))
-    await jobs.create_tenant(body.organisation, body.plan, connection=session)
+    await app.create_tenant(body.organisation, body.plan, connection=session)
     await session.commit()
     return tokens
 
@@ -113,7 +113,7 @@ async def start(
     if project is None or project.organisation != who.organisation:
         raise HTTPException(404, "Project not found")
     payload = {"project_id": project.id, **await inputs(stage, project, who.organisation)}
-    job = await jobs.enqueue(
+    job = await app.enqueue(
         f"pipeline.{stage}", payload, tenant=who.organisation, connection=session
     )
     await session.commit()
@@ -124,7 +124,7 @@ async def inputs(stage: str, project: Project, organisation: str) -> dict[str, A
     if stage == "crawl":
         return {"url": project.url}
     before = {"generate": "pipeline.crawl", "run": "pipeline.generate"}[stage]
-    done = await jobs.jobs(tenant=organisation, definition_key=before, status="succeeded")
+    done = await app.jobs(tenant=organisation, definition_key=before, status="succeeded")
     latest = next((job for job in done if job.payload["project_id"] == project.id), None)
     if latest is None:
         raise HTTPException(409, f"{before} has not succeeded yet")
@@ -153,7 +153,7 @@ def shown(job: Job) -> dict[str, Any]:
 
 async def the_job(job_id: str, who: Member) -> Job:
     try:
-        return await jobs.get(job_id, tenant=who.organisation)
+        return await app.get(job_id, tenant=who.organisation)
     except JobNotFound:
         raise HTTPException(404, "Job not found") from None
 
@@ -162,7 +162,7 @@ async def the_job(job_id: str, who: Member) -> Job:
 async def list_jobs(
     who: Viewer, status: JobStatus | None = None, limit: Annotated[int, Query(ge=1, le=200)] = 50
 ) -> list[dict[str, Any]]:
-    found = await jobs.jobs(tenant=who.organisation, status=status, limit=limit)
+    found = await app.jobs(tenant=who.organisation, status=status, limit=limit)
     return [shown(job) for job in found]
 
 
@@ -177,4 +177,4 @@ async def cancel_job(job_id: str, who: Writer) -> None:
     job = await the_job(job_id, who)
     if job.status not in (JobStatus.SCHEDULED, JobStatus.QUEUED):
         raise HTTPException(404, "Job not found or not in pending state")
-    await jobs.cancel(job.id, tenant=who.organisation)
+    await app.cancel(job.id, tenant=who.organisation)

@@ -9,10 +9,10 @@ from fairlane import Fairlane, JobContext
 
 MOST_PAGES = 50
 
-jobs = Fairlane()
+app = Fairlane()
 
 
-@jobs.job("pipeline.crawl", timeout=600, max_attempts=3, dead_letter=False)
+@app.job("pipeline.crawl", timeout=600, max_attempts=3, dead_letter=False)
 async def crawl(ctx: JobContext, project_id: int, url: str) -> dict[str, Any]:
     """Every page that can be reached from the first one."""
     pages: list[str] = []
@@ -29,7 +29,7 @@ async def crawl(ctx: JobContext, project_id: int, url: str) -> dict[str, Any]:
     return {"pages": sorted(pages)}
 
 
-@jobs.job("pipeline.generate", timeout=600, max_attempts=3, dead_letter=False)
+@app.job("pipeline.generate", timeout=600, max_attempts=3, dead_letter=False)
 def generate(project_id: int, pages: list[str], rules_yaml: str = "") -> dict[str, Any]:
     """One check a page, but for those that the rules leave out."""
     left_out = [line.removeprefix("- skip: ") for line in rules_yaml.splitlines()]
@@ -37,7 +37,7 @@ def generate(project_id: int, pages: list[str], rules_yaml: str = "") -> dict[st
     return {"checks": [{"get": page, "expect": 200} for page in kept]}
 
 
-@jobs.job("pipeline.run", queue="bulk", timeout=600, max_attempts=3, dead_letter=False)
+@app.job("pipeline.run", queue="bulk", timeout=600, max_attempts=3, dead_letter=False)
 async def run(ctx: JobContext, project_id: int, checks: list[dict[str, Any]]) -> dict[str, Any]:
     """Each check against the site as it is now."""
     failed = []

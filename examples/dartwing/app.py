@@ -8,16 +8,16 @@ from fastapi import FastAPI, HTTPException
 from permissions import create_tables
 from pydantic import BaseModel
 from router import enqueue_with_isolation
-from tasks import jobs
+from tasks import app
 
 from fairlane.errors import DefinitionNotFound, PayloadInvalid, TenantNotFound
 
 
 @asynccontextmanager
-async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-    await create_tables(jobs.database_url)
-    async with jobs:
-        await jobs.register()
+async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+    await create_tables(app.database_url)
+    async with app:
+        await app.register()
         yield
 
 
@@ -32,7 +32,7 @@ class Call(BaseModel):
 
 @web.put("/api/organizations/{organization}")
 async def sign_up(organization: str) -> dict[str, str]:
-    await jobs.create_tenant(organization, "pro", exists_ok=True)
+    await app.create_tenant(organization, "pro", exists_ok=True)
     return {"organization": organization}
 
 

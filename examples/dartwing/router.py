@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tasks import jobs
+from tasks import app
 
 from fairlane import Enqueued
 
@@ -13,4 +13,4 @@ async def enqueue_with_isolation(method: str, organization: str, **kwargs: Any) 
     An organisation over its limit of jobs is not refused: the job is there, `warning` says so, and
     it is logged. It waits behind the organisation's own jobs, and behind nobody else's.
     """
-    return await jobs.enqueue(method, kwargs, tenant=organization)
+    return await app.enqueue(method, kwargs, tenant=organization)

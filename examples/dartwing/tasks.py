@@ -13,14 +13,14 @@ from fairlane import Fail, Fairlane, JobContext
 
 GATEWAY = os.environ.get("APP_SERVER_URL", "http://127.0.0.1:8082")
 
-jobs = Fairlane()
+app = Fairlane()
 
 
 def method(path: str, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     """A task by its dotted path; what it may take is the word of QUEUE_CONFIG."""
     queue = get_queue_for_job(path)
     config = QUEUE_CONFIG[queue]
-    return jobs.job(
+    return app.job(
         path,
         queue=queue,
         timeout=config["timeout_seconds"],

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from fastapi import FastAPI, HTTPException
 from pydantic import BaseModel
 from tables import create_tables
-from tasks import SYSTEM, build_processing, edition_update, jobs
+from tasks import SYSTEM, app, build_processing, edition_update
 
 from fairlane import Enqueued, JobStatus
 from fairlane.errors import IdInvalid, JobNotFound
@@ -24,11 +24,11 @@ STATUSES = {
 
 
 @asynccontextmanager
-async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-    await create_tables(jobs.database_url)
-    async with jobs:
-        await jobs.create_tenant(SYSTEM, "pro", exists_ok=True)
-        await jobs.register()  # the periodic jobs as well
+async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+    await create_tables(app.database_url)
+    async with app:
+        await app.create_tenant(SYSTEM, "pro", exists_ok=True)
+        await app.register()  # the periodic jobs as well
         yield
 
 
@@ -46,7 +46,7 @@ class Reassigned(BaseModel):
 
 @web.put("/orgs/{org}")
 async def sign_up(org: str) -> dict[str, str]:
-    await jobs.create_tenant(org, "pro", exists_ok=True)
+    await app.create_tenant(org, "pro", exists_ok=True)
     return {"org": org}
 
 
@@ -83,7 +83,7 @@ def accepted(job: Enqueued) -> dict[str, str]:
 @web.get("/orgs/{org}/queue/jobs/{job_id}")
 async def show(org: str, job_id: str) -> dict[str, Any]:
     try:
-        job = await jobs.get(job_id, tenant=org)
+        job = await app.get(job_id, tenant=org)
     except (JobNotFound, IdInvalid) as error:
         raise HTTPException(404, str(error)) from None
     return {

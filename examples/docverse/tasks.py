@@ -14,7 +14,7 @@ STORE = os.environ.get("APP_SERVER_URL", "http://127.0.0.1:8082")
 SYSTEM = "docverse"  # the tenant of what is nobody's
 RETRIED: dict[str, Any] = {"max_attempts": 3, "retry_delays": [30, 120], "dead_letter": False}
 
-jobs = Fairlane()
+app = Fairlane()
 
 
 def store() -> aiohttp.ClientSession:
@@ -25,7 +25,7 @@ def store() -> aiohttp.ClientSession:
 # Builds and editions ------------------------------------------------------------------------------
 
 
-@jobs.job("build_processing", timeout=3600, **RETRIED)
+@app.job("build_processing", timeout=3600, **RETRIED)
 async def build_processing(ctx: JobContext, project: str, build: str, git_ref: str) -> list[str]:
     """Each step may run again: what is done already is a no-op."""
     async with store() as http:
@@ -46,7 +46,7 @@ async def build_processing(ctx: JobContext, project: str, build: str, git_ref: s
     return editions
 
 
-@jobs.job("edition_update", **RETRIED)
+@app.job("edition_update", **RETRIED)
 async def edition_update(ctx: JobContext, project: str, slug: str, build: str) -> None:
     """An admin gives an edition another build: by hand, or to roll back."""
     async with store() as http:
@@ -56,8 +56,8 @@ async def edition_update(ctx: JobContext, project: str, slug: str, build: str) -
         await render(ctx, http, project)
 
 
-@jobs.job("dashboard_sync", **RETRIED)
-@jobs.on("template.updated")
+@app.job("dashboard_sync", **RETRIED)
+@app.on("template.updated")
 async def dashboard_sync(ctx: JobContext, template: str) -> None:
     """The dashboards of an organisation's projects, rendered by its new template."""
     async with ctx.connection() as db:
@@ -126,8 +126,8 @@ async def render(
 
 def periodic(key: str, cron: str) -> Callable[[Callable[..., Any]], Any]:
     def decorate(function: Callable[..., Any]) -> Any:
-        job = jobs.job(key, max_attempts=2, retry_delays=[60], dead_letter=False)
-        return jobs.cron(cron, tenant=SYSTEM, overlap="skip")(job(function))
+        job = app.job(key, max_attempts=2, retry_delays=[60], dead_letter=False)
+        return app.cron(cron, tenant=SYSTEM, overlap="skip")(job(function))
 
     return decorate
 

@@ -19,7 +19,7 @@ CONTRACTS = Path(__file__).parent / "contracts"
 APP_SERVER = os.environ.get("APP_SERVER_URL", "http://127.0.0.1:8082")
 TENANT = "housefit"
 
-jobs = Fairlane()
+app = Fairlane()
 
 
 def contracts() -> list[dict[str, Any]]:
@@ -42,10 +42,10 @@ def contracts() -> list[dict[str, Any]]:
 
 
 @asynccontextmanager
-async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-    async with jobs:
-        await jobs.create_tenant(TENANT, "pro", exists_ok=True)
-        await jobs.apply_definitions(contracts())
+async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+    async with app:
+        await app.create_tenant(TENANT, "pro", exists_ok=True)
+        await app.apply_definitions(contracts())
         yield
 
 
@@ -67,7 +67,7 @@ async def run(
     succeeded before answer with that job."""
     correlation_id = x_correlation_id or str(uuid4())
     try:
-        job = await jobs.enqueue(
+        job = await app.enqueue(
             body.definition,
             body.inputs,
             tenant=TENANT,
@@ -104,6 +104,6 @@ async def result(job_id: str) -> dict[str, Any]:
 
 async def the_job(job_id: str) -> Any:
     try:
-        return await jobs.get(job_id, tenant=TENANT)
+        return await app.get(job_id, tenant=TENANT)
     except JobNotFound as error:
         raise HTTPException(404, str(error)) from None

@@ -27,16 +27,16 @@ create table if not exists provider (
   folder_path text not null
 )"""
 
-jobs = Fairlane()
+app = Fairlane()
 
 
 @asynccontextmanager
-async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-    async with jobs, asyncpg.create_pool(jobs.database_url, min_size=1) as app.state.pool:
-        await app.state.pool.execute(TABLES)
+async def lifespan(web: FastAPI) -> AsyncIterator[None]:
+    async with app, asyncpg.create_pool(app.database_url, min_size=1) as web.state.pool:
+        await web.state.pool.execute(TABLES)
         definitions = yaml.safe_load((HERE / "definitions.yaml").read_text())["definitions"]
-        await jobs.apply_definitions(definitions)
-        await jobs.create_tenant("bcg", "pro", exists_ok=True)
+        await app.apply_definitions(definitions)
+        await app.create_tenant("bcg", "pro", exists_ok=True)
         yield
 
 
@@ -66,7 +66,7 @@ async def connect(body: NewProvider) -> dict[str, Any]:
         provider = await connection.fetchval(insert, body.tenant, body.folder_path)
         data = {"provider_id": provider, "folder_path": body.folder_path}
         try:
-            await jobs.emit(
+            await app.emit(
                 "provider.connection.changed", data, tenant=body.tenant, connection=connection
             )
         except TenantNotFound as error:
@@ -86,7 +86,7 @@ async def changed(
         if tenant is None:
             raise HTTPException(404, "there is no such provider")
         data = {"provider_id": str(provider_id), "folder_path": body.folder_path}
-        event = await jobs.emit(
+        event = await app.emit(
             "provider.folder.updated",
             data,
             tenant=tenant,

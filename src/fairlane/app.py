@@ -5,29 +5,22 @@ import dataclasses
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timedelta
 from types import TracebackType
-from typing import Any, ParamSpec, Self, TypedDict, TypeVar, Unpack
-from uuid import UUID
+from typing import Any, ParamSpec, Self, TypeVar
 
 from fairlane import config
-from fairlane.client import adapters, defining
-from fairlane.client.emitting import Emission, Emitted
+from fairlane.client import defining
+from fairlane.client.enqueueing import Enqueueing
 from fairlane.client.producer import Producer, Send
-from fairlane.client.request import Request, all_refused, an_object, encoded
 from fairlane.client.rules import F, Rule, Rules, tenants_of
 from fairlane.client.tenants import Sendable, Tenants
 from fairlane.client.verbs import Verbs
 from fairlane.config import Settings
-from fairlane.core import json
 from fairlane.core.calls import Call
 from fairlane.core.connect import Record
 from fairlane.database import database
-from fairlane.errors import PayloadInvalid
-from fairlane.job import Enqueued
-from fairlane.schemas import inputs_hash
 from fairlane.signature import TaskInvalid
-from fairlane.task import Options, Seconds, Task, path_of, version_order
+from fairlane.task import Options, Seconds, Task, path_of
 
 log = logging.getLogger("fairlane")
 
@@ -36,22 +29,7 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 
-class EnqueueOptions(TypedDict, total=False):
-    """What may be said about any job; see Task.enqueue."""
-
-    version: str | None
-    queue: str | None
-    priority: int | None
-    scheduled_for: datetime | timedelta | None
-    dedupe_key: str | None
-    concurrency_key: str | None
-    correlation_id: str | None
-    max_attempts: int | None
-    id: UUID | str | None
-    reuse: bool | None
-
-
-class Fairlane(Verbs, Tenants):
+class Fairlane(Enqueueing, Verbs, Tenants):
     """An application's tasks and its way to the database.
 
     The database is `database_url`, FAIRLANE_DATABASE_URL, DATABASE_URL, or the embedded server
@@ -61,7 +39,7 @@ class Fairlane(Verbs, Tenants):
     def __init__(
         self, database_url: str | None = None, *, settings: Settings | None = None
     ) -> None:
-        self.tasks: dict[tuple[str, str], Task[..., Any]] = {}  # by key and version
+        self.tasks = {}
         self._rules = Rules()
         self._database_url = database_url and config.postgres_url("database_url", database_url)
         self._settings = settings
@@ -239,153 +217,6 @@ class Fairlane(Verbs, Tenants):
         self, definitions: Sequence[Mapping[str, Any]]
     ) -> dict[tuple[str, str], str]:
         return self.wait(self.apply_definitions(definitions))
-
-    # Enqueueing ------------------------------------------------------------
-
-    async def enqueue(
-        self,
-        key: str,
-        payload: Mapping[str, Any] | None = None,
-        *,
-        tenant: str,
-        connection: Any = None,
-        **options: Unpack[EnqueueOptions],
-    ) -> Enqueued:
-        """Enqueue a job of any definition, this application's or not; see Task.enqueue."""
-        return await self.send(self._request(key, payload, tenant, options), connection)
-
-    def enqueue_sync(
-        self,
-        key: str,
-        payload: Mapping[str, Any] | None = None,
-        *,
-        tenant: str,
-        connection: Any = None,
-        **options: Unpack[EnqueueOptions],
-    ) -> Enqueued:
-        """The same, for code without an event loop."""
-        return self.send_sync(self._request(key, payload, tenant, options), connection)
-
-    async def enqueue_many(
-        self, items: Iterable[Request | Mapping[str, Any]], *, connection: Any = None
-    ) -> list[Enqueued]:
-        """Enqueue many jobs in one round trip, all or none.
-
-        An item is what `task.request` makes, or a dict in the names of the API: `definition_key`,
-        `tenant`, `payload`, and what Task.enqueue takes as options.
-        """
-        return await self._producer.send(self._checked_all(items), connection)
-
-    def enqueue_many_sync(
-        self, items: Iterable[Request | Mapping[str, Any]], *, connection: Any = None
-    ) -> list[Enqueued]:
-        """The same, for code without an event loop."""
-        return self._producer.send_sync(self._checked_all(items), connection)
-
-    async def send(self, request: Request, connection: Any = None) -> Enqueued:
-        """Enqueue what `task.request` made."""
-        return (await self._producer.send([self._checked(request)], connection))[0]
-
-    def send_sync(self, request: Request, connection: Any = None) -> Enqueued:
-        """The same, for code without an event loop."""
-        return self._producer.send_sync([self._checked(request)], connection)[0]
-
-    async def emit(
-        self,
-        name: str,
-        data: Mapping[str, Any] | None = None,
-        *,
-        tenant: str,
-        id: str | None = None,  # noqa: A002 - the name it has everywhere
-        correlation_id: str | None = None,
-        connection: Any = None,
-    ) -> Emitted:
-        """Tell that something has happened; the scheduler makes the jobs of the triggers that take
-        it.
-
-        `connection` is your own open transaction: the event exists if and only if it commits. The
-        same `id` again is the same event again.
-        """
-        event = self._emission(name, data, tenant, id, correlation_id)
-        if connection is None:
-            return await event.by(self._producer.pools)
-        return await adapters.through(connection, event.steps())
-
-    def emit_sync(
-        self,
-        name: str,
-        data: Mapping[str, Any] | None = None,
-        *,
-        tenant: str,
-        id: str | None = None,  # noqa: A002
-        correlation_id: str | None = None,
-        connection: Any = None,
-    ) -> Emitted:
-        """The same, for code without an event loop."""
-        event = self._emission(name, data, tenant, id, correlation_id)
-        if connection is None:
-            return self.wait(event.by(self._producer.pools))
-        return adapters.through_sync(connection, event.steps())
-
-    def _emission(
-        self,
-        name: str,
-        data: Mapping[str, Any] | None,
-        tenant: str,
-        id: str | None,  # noqa: A002
-        correlation_id: str | None,
-    ) -> Emission:
-        limit = self.settings.payload_limit
-        return Emission(name, data, tenant, id=id, correlation_id=correlation_id, limit=limit)
-
-    def _request(
-        self, key: str, payload: Mapping[str, Any] | None, tenant: str, options: EnqueueOptions
-    ) -> Request:
-        given = {} if payload is None else payload
-        return Request(definition_key=key, payload=given, tenant=tenant, **options)
-
-    def _checked_all(self, items: Iterable[Request | Mapping[str, Any]]) -> list[Request]:
-        checked: list[Request] = []
-        refused: list[tuple[Request, PayloadInvalid]] = []
-        for nth, item in enumerate(items):
-            request = Request.of(item, nth)
-            try:
-                checked.append(self._checked(request))
-            except PayloadInvalid as error:
-                refused.append((request, error))
-        if refused:
-            raise all_refused(refused)
-        return checked
-
-    def _checked(self, request: Request) -> Request:
-        """The request with its payload validated, by the task if it is one of ours.
-
-        Those of others are held to their definitions on the way to the database.
-        """
-        if request.body is not None:
-            return request
-        what = f'"{request.definition_key}"'
-        payload = an_object(what, request.payload)
-        limit = self.settings.payload_limit
-        if task := self._task(request.definition_key, request.version):
-            payload = task.signature.payload(payload)
-            return dataclasses.replace(
-                request,
-                payload=payload,
-                version=task.version,
-                body=encoded(what, payload, limit),
-                inputs_hash=inputs_hash(task.key, task.version, payload),
-            )
-        json.check(payload, f"the payload of {what}")
-        body = encoded(what, payload, limit)
-        return dataclasses.replace(request, payload=json.loads(body), body=body)
-
-    def _task(self, key: str, version: str | None) -> Task[..., Any] | None:
-        """Ours of this key; the newest if no version is named."""
-        if version is not None:
-            return self.tasks.get((key, version))
-        ours = [task for task in self.tasks.values() if task.key == key]
-        return max(ours, key=lambda task: version_order(task.version), default=None)
 
     # Opening and closing ---------------------------------------------------
 

@@ -6,13 +6,15 @@ import math
 import threading
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 from uuid import UUID
 
-from fairlane.observe.about import Attempted, Named, about
+from fairlane.connection import Acquire, TenantConnection
+from fairlane.observe.about import Named, about
 from fairlane.redact import SPEAKING
+from fairlane.running import Attempted
 from fairlane.saying.items import Item, Items
 from fairlane.saying.ledger import Ledger, State
 
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     from fairlane.redact import Redactor
     from fairlane.worker.attempt import Attempt
 
-    Acquire = Callable[[], Any]
 
 log = logging.getLogger("fairlane.job")
 
@@ -61,14 +62,21 @@ class Flag:
     who waits. Whoever comes while it is raised is in the list before it looks.
     """
 
-    __slots__ = ("_raised", "_waiters")
+    __slots__ = ("_asked", "_raised", "_waiters")
 
     def __init__(self) -> None:
         self._raised = False
+        self._asked = False
         self._waiters: list[Callable[[], object]] = []
 
     def __bool__(self) -> bool:
+        self._asked = True
         return self._raised
+
+    def patience(self, grace: float) -> float:
+        """How long a coroutine may still run once the flag is raised: some of its grace if it has
+        looked at the flag, for then it means to stop by itself."""
+        return grace / 2 if self._asked else 0
 
     def __await__(self) -> Generator[Any, None, None]:
         return self._wait().__await__()
@@ -90,6 +98,7 @@ class Flag:
 
     @contextmanager
     def _waiting(self, wake: Callable[[], object]) -> Iterator[None]:
+        self._asked = True
         self._waiters.append(wake)
         try:
             yield
@@ -108,6 +117,7 @@ class JobContext:
 
     __slots__ = (
         "_acquire",
+        "_deadline",
         "_ignored",
         "_ledger",
         "_named",
@@ -118,7 +128,6 @@ class JobContext:
         "attempt",
         "canceled",
         "correlation_id",
-        "deadline",
         "fence",
         "job_id",
         "payload",
@@ -136,7 +145,7 @@ class JobContext:
         correlation_id: str | None = None,
         deadline: datetime | None = None,
         tenant_id: UUID | None = None,
-        acquire: "Acquire | None" = None,
+        acquire: Acquire | None = None,
         sink: Sink | None = None,
         scrub: "Callable[[], Redactor] | None" = None,
         named: Attempted | None = None,
@@ -151,7 +160,7 @@ class JobContext:
         self.fence = attempt if fence is None else fence
         self.payload = payload or {}
         self.correlation_id = correlation_id
-        self.deadline = deadline
+        self._deadline = deadline
         self.canceled = Flag()
         self._acquire = acquire
         self._sink = sink
@@ -159,16 +168,12 @@ class JobContext:
         self._scrub = scrub  # makes what takes this job's secrets out of a line
         self._phase: str | None = None
         self._told = False  # how far this phase has come
-        self._ignored: set[str] = set()
+        self._ignored: set[str] | None = None  # what was said and made no sense
         self._ledger: Ledger | None = None
 
     @classmethod
     def of(
-        cls,
-        attempt: "Attempt",
-        acquire: "Acquire",
-        sink: Sink | None = None,
-        scrub: "Callable[[], Redactor] | None" = None,
+        cls, attempt: "Attempt", acquire: Acquire | None = None, sink: Sink | None = None
     ) -> "JobContext":
         return cls(
             tenant=attempt.tenant,
@@ -177,13 +182,17 @@ class JobContext:
             attempt=attempt.number,
             payload=attempt.payload,
             correlation_id=attempt.correlation_id,
-            deadline=attempt.started_at + timedelta(seconds=attempt.timeout),
             acquire=acquire,
             sink=sink,
-            scrub=scrub,
+            scrub=attempt.redactor,
             named=attempt,
             fence=attempt.attempt,
         )
+
+    @property
+    def deadline(self) -> datetime | None:
+        """When its time is up."""
+        return self._deadline or getattr(self._named, "deadline", None)
 
     @property
     def ledger(self) -> Ledger:
@@ -266,6 +275,7 @@ class JobContext:
 
     def _ignore(self, what: str, why: str) -> None:
         """Telling never fails the task; once is enough to learn of it."""
+        self._ignored = self._ignored or set()
         if what not in self._ignored:
             self._ignored.add(what)
             self.log(why, level="warning")
@@ -275,23 +285,16 @@ class JobContext:
         if self._sink is not None:
             self._sink.output(stream, tail, total)
 
-    @asynccontextmanager
-    async def connection(self) -> AsyncIterator["asyncpg.Connection"]:
-        """A transaction that carries the tenant, so that row-level security can hold to it.
+    def connection(self) -> TenantConnection:
+        """A transaction that carries the tenant, so that row-level security can hold to it: `async
+        with` in a coroutine, `with` in a plain function.
 
         Policies of the application's own tables compare with
         `current_setting('fairlane.tenant', true)` or `'fairlane.tenant_id'`.
         """
         if self._acquire is None:
             raise RuntimeError("this context has no database")
-        async with self._acquire() as connection, connection.transaction():
-            await connection.execute(
-                "select set_config('fairlane.tenant', $1, true),"
-                " set_config('fairlane.tenant_id', $2, true)",
-                self.tenant,
-                str(self.tenant_id),
-            )
-            yield connection
+        return TenantConnection(self._acquire, self.tenant, self.tenant_id)
 
     def ask_to_stop(self) -> None:
         """Raise `canceled`: the job was canceled, or its time is up."""

@@ -11,7 +11,7 @@ LONGEST_SNOOZE = timedelta(days=3653)
 
 
 class Snooze(FairlaneError):
-    """Raised by a task: run me again after `delay`; this attempt does not count."""
+    """Raised or returned by a task: run me again after `delay`; this attempt does not count."""
 
     def __init__(self, delay: timedelta | float) -> None:
         self.delay = delay if isinstance(delay, timedelta) else timedelta(seconds=delay)
@@ -21,7 +21,7 @@ class Snooze(FairlaneError):
 
 
 class Fail(FairlaneError):
-    """Raised by a task: trying again is pointless; no attempt is left to it."""
+    """Raised or returned by a task: trying again is pointless; no attempt is left to it."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -34,6 +34,9 @@ class Done:
 
     result: str | None = None
     errors: str | None = None
+
+
+NOTHING = Done()  # most tasks return nothing
 
 
 @dataclass(frozen=True)
@@ -72,3 +75,22 @@ class Bounced:
 
 
 Outcome = Done | Failed | Snoozed | Canceled | Bounced | Reused
+
+
+def word_of(outcome: Outcome | None) -> str:
+    """What became of an attempt, as metrics and traces say it."""
+    match outcome:
+        case Done():
+            return "succeeded" if not outcome.errors else "succeeded_with_errors"
+        case Failed():
+            return outcome.outcome
+        case Snoozed():
+            return "snoozed"
+        case Canceled():
+            return "canceled"
+        case Reused():
+            return "reused"
+        case Bounced():
+            return "bounced"
+        case None:
+            return "handed_back"

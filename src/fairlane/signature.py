@@ -4,7 +4,7 @@ import copy
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from types import SimpleNamespace
+from types import GenericAlias, SimpleNamespace
 from typing import Any, Optional, get_args, get_type_hints
 
 import msgspec
@@ -62,6 +62,8 @@ class Signature:
             raise TaskInvalid(f'task "{key}": {error}') from None
         self._hints = reader.hints
         self._extra = reader.extra
+        self._rest = GenericAlias(dict, (str, reader.extra))  # what goes into `**`
+        self._takes_all = not reader.hints and reader.extra is Any  # `**payload`, and no more
         self._reserved = reader.context_name
         self._defaults = reader.defaults
         self._struct = reader.struct()
@@ -97,17 +99,27 @@ class Signature:
 
     def arguments(self, payload: Mapping[str, Any]) -> dict[str, Any]:
         """What to call the function with, for a payload that was stored as JSON."""
+        if self._takes_all and self._reserved not in payload:
+            return dict(payload)
         return self._typed(payload, [])
 
     def _typed(self, written: Mapping[str, Any], faults: list[Fault]) -> dict[str, Any]:
-        if not faults and self._extra is None:
+        if not faults and self._reserved not in written:
             # The common case, in one pass; a fault is worth a slower look for all of them.
             try:
                 found = msgspec.convert(written, self._struct, str_keys=True)
-                return {name: getattr(found, name) for name in self._hints}
+                typed = {name: getattr(found, name) for name in self._hints}
+                return typed if self._extra is None else typed | self._further(written)
             except msgspec.ValidationError:
                 pass
         return self._typed_one_by_one(written, faults)
+
+    def _further(self, written: Mapping[str, Any]) -> dict[str, Any]:
+        further = {name: written[name] for name in written if name not in self._hints}
+        if self._extra is Any:
+            return further
+        typed: dict[str, Any] = msgspec.convert(further, self._rest, str_keys=True)
+        return typed
 
     def _typed_one_by_one(self, written: Mapping[str, Any], faults: list[Fault]) -> dict[str, Any]:
         known = {fault.pointer for fault in faults}

@@ -89,7 +89,7 @@ class Firm:
     def worker(self, *queues: str, **environment: str) -> Program:
         named = [word for queue in queues for word in ("--queue", queue)]
         variables = {"APP_SERVER_URL": self.gateway.url, "FAIRLANE_LEASE_SECONDS": PATIENT}
-        return self.example.worker("--app", "tasks:jobs", *named, **variables | environment)
+        return self.example.worker("--app", "tasks:app", *named, **variables | environment)
 
     def ask(self, column: str, job: str) -> Any:
         return self.example.ask(f"select {column} from fairlane.jobs where id = %s", job)

@@ -125,7 +125,7 @@ class House:
 
     def worker(self, **environment: str) -> Program:
         variables = {"APP_SERVER_URL": self.store.url, "FAIRLANE_LEASE_SECONDS": PATIENT}
-        return self.example.worker("--app", "tasks:jobs", **variables | environment)
+        return self.example.worker("--app", "tasks:app", **variables | environment)
 
     def fairlane(self, *arguments: str) -> Any:
         """What a command says as JSON."""

@@ -1,7 +1,6 @@
 """An example on a database of its own: its programs as real processes."""
 
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -11,6 +10,7 @@ from typing import Any
 import httpx2
 import psycopg
 
+from support.ports import free_port
 from support.workers import Process, until
 
 ROOT = Path(__file__).parents[2]
@@ -104,12 +104,6 @@ class Example:
             program.popen.kill()
             program.popen.wait()
         self.db.close()
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
-        return port
 
 
 def _answers(client: httpx2.Client) -> bool:

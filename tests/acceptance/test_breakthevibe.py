@@ -92,7 +92,7 @@ class Shop:
 
     def worker(self, slots: int = 20, **environment: str) -> Program:
         return self.example.worker(
-            *("--app", "pipeline:jobs", "--queue", f"default={slots}", "--queue", "bulk=2"),
+            *("--app", "pipeline:app", "--queue", f"default={slots}", "--queue", "bulk=2"),
             **environment,
         )
 

@@ -4,7 +4,6 @@ import hashlib
 import json
 import os
 import signal
-import socket
 from collections.abc import Callable, Iterator
 
 import httpx2
@@ -15,6 +14,7 @@ from acceptance.stage import Example
 from metrics.scraping import Scrape
 from support.appserver import serving
 from support.clock import Clock
+from support.ports import free_port
 from support.workers import until
 
 
@@ -339,7 +339,7 @@ def test_every_alert_of_the_table_is_told(firm: Firm, gateway: Gateway, clock: C
 
 def test_a_worker_process_that_dies_is_started_again(firm: Firm) -> None:
     fleet = firm.example.worker(
-        *("--app", "tasks:jobs", "--queue", "critical=1", "--processes", "2"),
+        *("--app", "tasks:app", "--queue", "critical=1", "--processes", "2"),
         APP_SERVER_URL=firm.gateway.url,
     )
     mine = "select pid from fairlane.worker where state = 'live' order by started_at desc limit 1"
@@ -349,11 +349,6 @@ def test_a_worker_process_that_dies_is_started_again(firm: Firm) -> None:
     fax = firm.enqueue(FAX, firm.organization("acme"), to="+1555")["job_id"]
     firm.until(fax, "succeeded")
     assert fleet.stop() == 0
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return int(free.getsockname()[1])
 
 
 def scraped(port: int) -> Scrape:

@@ -14,10 +14,11 @@ from typing import Any
 import httpx2
 import pytest
 
-from acceptance.stage import Example, Program, free_port
+from acceptance.stage import Example, Program
 from acceptance.tagging import PROVIDER, TOKEN, Person, Zoltag
 from support.clock import Clock
 from support.hosts import Host, hosts
+from support.ports import free_port
 from support.workers import until
 
 SECRET = "between-zoltag-and-dropbox"

@@ -7,14 +7,8 @@ import pytest
 
 from access.estate import Estate, an_estate
 from fairlane.access.acting import Database
-from support.core import Conn, Core
+from support.core import Core
 from support.pgbouncer import pgbouncer
-
-
-@pytest.fixture
-def core(conn: Conn) -> Core:
-    """The owner's view."""
-    return Core(conn)
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 import asyncpg
 import pytest
 
+from fairlane import doctor
 from fairlane.access.acting import Database
 from fairlane.access.refusals import ServerRoleMissing
 from fairlane.core import migrate
@@ -118,6 +119,15 @@ async def test_a_superuser_may_migrate_and_serve(installation: Installation) -> 
     url = installation.url("postgres")
     await migrate.migrate(url)
     assert await opens(url)
+
+
+@pytest.mark.parametrize(("user", "verdict"), [("postgres", "warn"), ("fairlane", "ok")])
+async def test_the_doctor_knows_whom_row_security_does_not_bind(
+    installation: Installation, user: str, verdict: str
+) -> None:
+    checks = await doctor.examine(installation.url(user))
+    (found,) = [each for each in checks if each.name == "row security"]
+    assert found.verdict == verdict
 
 
 async def test_two_databases_of_one_server_share_the_role(installation: Installation) -> None:

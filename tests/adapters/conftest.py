@@ -1,6 +1,5 @@
 """A transaction of every driver, and an application to enqueue from."""
 
-import asyncio
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -25,12 +24,6 @@ delete from invoice;
 update fairlane_test.clock set now_offset = '0', frozen_at = null;
 select fairlane.create_tenant('acme', 'pro');
 """
-
-
-@pytest.fixture(scope="session")
-def template(cluster: Cluster) -> str:
-    """The one of all tests, for tests that are plain functions."""
-    return asyncio.run(cluster.template())
 
 
 @pytest.fixture(scope="session")

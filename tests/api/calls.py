@@ -1,8 +1,10 @@
 """Every call of the document, with something to call it with."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -63,8 +65,15 @@ class Operation:
         return path[: path.index("{")] + target + path[path.index("}") + 1 :]
 
 
+@cache
+def _document() -> str:
+    return json.dumps(asgi("postgresql://nowhere/none", settings=Settings()).openapi())
+
+
 def document() -> dict[str, Any]:
-    return asgi("postgresql://nowhere/none", settings=Settings()).openapi()
+    """The caller's own, to change."""
+    found: dict[str, Any] = json.loads(_document())
+    return found
 
 
 def operations() -> Iterator[Operation]:

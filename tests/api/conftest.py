@@ -1,18 +1,11 @@
 """An API on a database of its own, a tenant with callers of each role, and another tenant."""
 
 from collections.abc import AsyncIterator
-from typing import Any
 
-import asyncpg
 import pytest
 
 from api.world import Caller, World, on_a_socket, world_of
 from support.core import Core
-
-
-@pytest.fixture
-async def core(conn: "asyncpg.Connection[Any]") -> Core:
-    return Core(conn)
 
 
 @pytest.fixture

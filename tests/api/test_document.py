@@ -16,7 +16,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from api.calls import document
-from api.test_server import Running, running
+from support.started import Running, running
 
 CHECKS = [
     not_a_server_error,

@@ -1,5 +1,6 @@
 """Looking at jobs, canceling them, running them again, singly and many at a time."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -45,6 +46,7 @@ async def test_every_filter_narrows(world: World, viewer: Caller, core: Core) ->
     assert await ids(viewer, status="succeeded") == [ended]
     assert await ids(viewer, status="dead_letter") == [dead]
     assert await ids(viewer, status=["succeeded", "dead_letter"]) == [dead, ended]
+    assert await ids(viewer, status="succeeded, dead_letter") == [dead, ended]
     assert await ids(viewer, source="event") == [bulk]
     assert await ids(viewer, queue="bulk") == [bulk]
     assert await ids(viewer, definition_key="other.task") == [bulk]
@@ -213,9 +215,19 @@ async def test_a_batch_has_an_answer_for_each(member: Caller, core: Core) -> Non
     assert answer.status_code == 200
     items = answer.json()["items"]
     assert [item["status"] for item in items] == [202, 422, 422, 202, 200, 422, 422]
-    assert items[2]["problem"]["errors"][0]["pointer"] == "/payload/n"
+    pointers = [item["problem"]["errors"][0]["pointer"] for item in (items[1], items[2], items[5])]
+    assert pointers == ["/definition_key", "/payload/n", "/tenant"]
+    assert [item.get("id") for item in items] == [item.get("job", {}).get("id") for item in items]
     assert items[4]["job"]["id"] == items[3]["job"]["id"]
     assert await core.one("select count(*) from fairlane.job") == 2
+
+
+@pytest.mark.parametrize("shape", [lambda jobs: {"items": jobs}, lambda jobs: jobs])
+async def test_a_batch_may_be_called_items_or_nothing(
+    member: Caller, shape: Callable[[list[Any]], Any]
+) -> None:
+    answer = await member.post("/jobs/batch", shape([{"definition_key": "a.task"}] * 2))
+    assert [item["status"] for item in answer.json()["items"]] == [202, 202]
 
 
 async def test_a_batch_of_too_many_or_none_is_refused(member: Caller) -> None:
@@ -223,6 +235,8 @@ async def test_a_batch_of_too_many_or_none_is_refused(member: Caller) -> None:
     assert (await member.post("/jobs/batch", {"jobs": many})).status_code == 413
     assert (await member.post("/jobs/batch", {"jobs": []})).status_code == 422
     assert (await member.post("/jobs/batch", {"tenant": "x"})).status_code == 422
+    both = await member.post("/jobs/batch", {"jobs": many[:1], "items": many[:1]})
+    assert both.json()["errors"] == [{"pointer": "/items", "detail": "a batch has jobs alone"}]
 
 
 async def test_bulk_cancels_what_fits_after_a_preview(

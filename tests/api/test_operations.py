@@ -97,6 +97,9 @@ async def test_all_of_them_must_be_said(admin: Caller, core: Core) -> None:
     refused = await admin.post("/jobs/bulk", {"action": "cancel", "filter": {}})
     assert refused.status_code == 422
     assert '"all": true' in refused.json()["errors"][0]["detail"]
+    assert (await admin.post("/jobs/bulk", {"action": "cancel"})).status_code == 422
+    counted = await admin.post("/jobs/bulk", {"action": "cancel", "dry_run": True})
+    assert counted.json()["matched"] == 2
 
     done = await admin.post("/jobs/bulk", {"action": "cancel", "filter": {}, "all": True})
     assert done.json()["done"] == 2
@@ -115,6 +118,39 @@ async def test_a_selection_by_id_is_a_filter(admin: Caller, core: Core) -> None:
     assert (await core.status(kept), await core.status(theirs)) == ("queued", "queued")
     one = {"action": "cancel", "filter": {"q": str(kept), "queue": "default"}}
     assert (await admin.post("/jobs/bulk", one)).json()["done"] == 1
+
+
+async def test_a_filter_reads_lists_and_ids_as_a_query_does(admin: Caller, core: Core) -> None:
+    chosen = await core.flood("acme", "a.task", 3)
+    shown = (await admin.get(f"/jobs/{chosen[0]}")).json()
+    for wanted, matched in (
+        ({"status": "queued"}, 3),
+        ({"status": "scheduled, queued"}, 3),
+        ({"ids": shown["short_id"]}, 1),
+        ({"ids": [shown["short_id"], str(chosen[1])]}, 2),
+    ):
+        body = {"action": "cancel", "filter": wanted, "dry_run": True}
+        assert (await admin.post("/jobs/bulk", body)).json()["matched"] == matched
+
+    for wanted, pointer in (
+        ({"status": "ended"}, "/filter/status/0"),
+        ({"status": "succeeded"}, "/filter/status"),  # what has ended is not canceled
+        ({"ids": ["7"]}, "/filter/ids/0"),
+    ):
+        refused = await admin.post("/jobs/bulk", {"action": "cancel", "filter": wanted})
+        assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, pointer)
+
+
+async def test_dead_letters_that_wait_are_all_that_can_be_settled(
+    admin: Caller, world: World
+) -> None:
+    await world.died("acme", "a.task")
+    body = {"action": "ignore", "filter": {"status": "pending"}, "dry_run": True}
+    assert (await admin.post("/dead-letters/bulk", body)).json()["matched"] == 1
+    refused = await admin.post("/dead-letters/bulk", {**body, "filter": {"status": "resolved"}})
+    assert refused.json()["errors"][0]["pointer"] == "/filter/status/0"
+    done = await admin.post("/dead-letters/bulk", {**body, "dry_run": False})
+    assert done.json()["done"] == 1
 
 
 async def test_a_bulk_may_be_spread_over_time(admin: Caller, core: Core) -> None:

@@ -1,19 +1,9 @@
 """What the overviews show of very many jobs."""
 
 from datetime import UTC, datetime
-from typing import Any
-
-import asyncpg
-import pytest
 
 from fairlane.web import figures
 from support.core import Core
-
-
-@pytest.fixture
-async def core(conn: "asyncpg.Connection[Any]") -> Core:
-    return Core(conn)
-
 
 FINISHED = """
 insert into fairlane.history (id, tenant_id, definition_id, queue, status, priority, payload,

@@ -2,16 +2,9 @@
 application."""
 
 import asyncio
-import os
-import re
 import signal
 import socket
-import subprocess
-import sys
-import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
 import httpx2
@@ -21,69 +14,7 @@ from fastapi import FastAPI
 import fairlane
 from api.world import World
 from support.core import Core
-
-DEADLINE = 40.0
-
-
-class Running:
-    """A process, what it says, and where it listens."""
-
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
-        self.process = process
-        self.said: list[str] = []
-        self._news = threading.Condition()
-        threading.Thread(target=self._listen, daemon=True).start()
-
-    def _listen(self) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            with self._news:
-                self.said.append(line.rstrip())
-                self._news.notify_all()
-
-    def until(self, pattern: str) -> str:
-        deadline = time.monotonic() + DEADLINE
-        with self._news:
-            while True:
-                for line in self.said:
-                    if found := re.search(pattern, line):
-                        return found[1]
-                left = deadline - time.monotonic()
-                assert left > 0, f"no {pattern} in {self.said}"
-                self._news.wait(min(left, 1))
-                assert self.process.poll() is None or left > 39, self.said
-
-    def ready(self, address: str) -> None:
-        deadline = time.monotonic() + DEADLINE
-        while time.monotonic() < deadline:
-            try:
-                if httpx2.get(f"{address}/readyz", timeout=5).status_code == 200:
-                    return
-            except httpx2.TransportError:
-                pass
-            threading.Event().wait(0.05)
-        raise AssertionError(self.said)
-
-
-@contextmanager
-def running(
-    folder: Path, *words: str, program: Sequence[str] = ("-m", "fairlane"), **environment: str
-) -> Iterator[Running]:
-    process = subprocess.Popen(
-        [sys.executable, *program, *words],
-        cwd=folder,
-        env={**os.environ, **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    try:
-        yield Running(process)
-    finally:
-        process.kill()
-        process.wait()
-        assert process.stdout is not None
-        process.stdout.close()
+from support.started import DEADLINE, running
 
 
 @pytest.mark.parametrize("command", ["server", "up"])

@@ -17,6 +17,7 @@ NO_STREAMS = Limits(rate=0, streams=0)
 
 
 HERE = Path(__file__).parent
+LONG = "test_fuzz_long.py"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -24,6 +25,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.slow)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """What takes long to collect is collected where it is asked for."""
+    if collection_path.name != LONG:
+        return None
+    wanted = "scene_long" in config.option.markexpr.replace("not scene_long", "")
+    return None if wanted or any(LONG in each for each in config.args) else True
 
 
 @pytest.fixture

@@ -1,13 +1,11 @@
 """What an attack tried and what held: one line of JSON for the summary of `make faults`."""
 
-import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
-SUMMARY = "FAIRLANE_FAULTS_SUMMARY"
+from faults import summary
+
 SHOWN = 30
 
 
@@ -26,11 +24,6 @@ class Tally:
         if not good:
             self.breaches.append(said)
 
-    def line(self) -> str:
-        told = {"kind": self.kind, "injected": self.injected, "operations": self.operations}
-        counts = {"invariants": self.invariants, "violations": len(self.breaches)}
-        return json.dumps(told | counts)
-
 
 @contextmanager
 def tallied(kind: str) -> Iterator[Tally]:
@@ -39,9 +32,13 @@ def tallied(kind: str) -> Iterator[Tally]:
     try:
         yield tally
     finally:
-        if name := os.environ.get(SUMMARY):
-            with Path(name).open("a") as file:
-                file.write(tally.line() + "\n")
+        summary.tell(
+            kind,
+            injected=tally.injected,
+            operations=tally.operations,
+            invariants=tally.invariants,
+            violations=len(tally.breaches),
+        )
     more = f"\n... {len(tally.breaches) - SHOWN} more" if len(tally.breaches) > SHOWN else ""
     assert not tally.breaches, "\n".join(tally.breaches[:SHOWN]) + more
     assert tally.injected, f"{kind}: nothing was tried"

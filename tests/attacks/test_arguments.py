@@ -70,7 +70,7 @@ def test_a_value_is_what_it_is_to_every_parser(a: str, b: str, c: list[str], d: 
     check(a, b, c, d)
 
 
-@pytest.mark.faults_long
+@pytest.mark.scene_long
 @pytest.mark.timeout(1200)
 @LONG
 @given(VALUES, VALUES, st.lists(VALUES, max_size=3), VALUES)
@@ -109,7 +109,7 @@ def test_a_template_looks_up_and_computes_nothing(text: str) -> None:
     only_looks_up(text)
 
 
-@pytest.mark.faults_long
+@pytest.mark.scene_long
 @pytest.mark.timeout(1200)
 @LONG
 @given(st.lists(st.sampled_from(WORDS), max_size=10).map("".join))

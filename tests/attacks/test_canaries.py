@@ -156,7 +156,11 @@ def sweep(tally: Tally, who: str, answers: Iterator[tuple[str, Any]], canary: Ca
 
 @pytest.mark.parametrize(
     "role",
-    ["admin", *(pytest.param(r, marks=pytest.mark.faults) for r in ("viewer", "member"))],
+    [
+        "admin",
+        pytest.param("member", marks=pytest.mark.scene),
+        pytest.param("viewer", marks=pytest.mark.scene_long),
+    ],
 )
 def test_no_answer_to_another_tenant_has_one(scene: Scene, role: str) -> None:
     """What a caller sends itself may come back; it knows it anyway."""
@@ -168,7 +172,7 @@ def test_no_answer_to_another_tenant_has_one(scene: Scene, role: str) -> None:
     assert tally.injected > 150
 
 
-@pytest.mark.faults
+@pytest.mark.scene
 def test_no_answer_to_an_operator_who_acts_for_another_tenant_has_one(scene: Scene) -> None:
     canary = scene.canary.without("correlation id", "event id")
     token = scene.token("operator")

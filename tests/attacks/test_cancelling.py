@@ -22,7 +22,7 @@ MOST = 400  # waits of one call; there are far fewer
 READS = ("/jobs", "/jobs/summary", "/dead-letters", "/triggers", "/tokens", "/usage", "/events")
 
 
-@pytest.fixture(params=["straight", pytest.param("pooled", marks=pytest.mark.faults)])
+@pytest.fixture(params=["straight", pytest.param("pooled", marks=pytest.mark.scene)])
 async def small(
     request: pytest.FixtureRequest,
     database: str,

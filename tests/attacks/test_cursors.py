@@ -107,7 +107,7 @@ async def test_a_page_too_far_too_large_or_made_up_is_refused(cast: dict[str, Pl
                 tally.hold(own or answer.status_code == 422, said)
 
 
-@pytest.mark.faults
+@pytest.mark.scene
 async def test_a_list_is_read_to_its_end_in_even_steps(world: World, core: Core) -> None:
     """Far down as fast as at the top: ten thousand jobs, two hundred at a time."""
     await core.flood("acme", "a.task", 10_000)

@@ -47,7 +47,7 @@ ELSEWHERE = [
 KINDS = ["application/x-www-form-urlencoded", "text/plain", "multipart/form-data; boundary=x"]
 
 
-@pytest.mark.parametrize("every_way", [False, pytest.param(True, marks=pytest.mark.faults)])
+@pytest.mark.parametrize("every_way", [False, pytest.param(True, marks=pytest.mark.scene_long)])
 def test_no_form_is_taken_from_another_site_nor_without_its_own_word(
     stage: Stage, every_way: bool
 ) -> None:
@@ -84,7 +84,7 @@ def test_no_form_is_taken_from_another_site_nor_without_its_own_word(
     assert len(POSTS) > 40
 
 
-@pytest.mark.faults
+@pytest.mark.scene
 def test_a_page_that_is_read_changes_nothing_whatever_its_query_says(stage: Stage) -> None:
     """An image on another site can make a browser read a page."""
     before = print_of(stage)

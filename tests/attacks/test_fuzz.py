@@ -1,34 +1,17 @@
 """Generated calls by callers of every kind: nothing breaks, nothing of another's is shown."""
 
-import os
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
 import httpx2
 import pytest
-import schemathesis
-from hypothesis import HealthCheck, Phase, settings
 
-from api.test_document import CHECKS, hurry, without_streams
-from attacks.canaries import Canaries
+from attacks.fuzzing import EVERY_DAY, PLAYERS, STRAIGHT, attack
 from attacks.tally import Tally, tallied
 from attacks.test_canaries import Scene, scene
 
 __all__ = ["scene"]
-
-PLAYERS = ("acme viewer", "other member", "other admin", "worker", "operator", "nobody")
-FEW = int(os.environ.get("FAIRLANE_ATTACK_EXAMPLES", "1"))
-MANY = int(os.environ.get("FAIRLANE_ATTACK_LONG_EXAMPLES", "100"))
-STRAIGHT = settings(
-    max_examples=FEW,
-    deadline=None,
-    phases=[Phase.explicit, Phase.generate],
-    suppress_health_check=list(HealthCheck),
-    derandomize=True,
-)
-
-schema = schemathesis.openapi.from_dict(without_streams())
 
 
 @pytest.fixture(scope="module")
@@ -37,54 +20,21 @@ def tally() -> Iterator[Tally]:
         yield found
 
 
-def headers_of(scene: Scene, player: str, of_tenant: bool) -> dict[str, str]:
-    if player == "nobody":
-        return {}
-    headers = {"Authorization": f"Bearer {scene.token(player)}"}
-    if player == "operator" and of_tenant:
-        headers["X-Fairlane-Tenant"] = "other"
-    return headers
-
-
-def attack(case: Any, scene: Scene, tally: Tally, players: tuple[str, ...]) -> None:
-    hurry(case)
-    canary: Canaries = scene.canary
-    for player in players:
-        of_tenant = bool(case.operation.definition.raw.get("x-fairlane-tenant"))
-        headers = headers_of(scene, player, of_tenant)
-        response = case.call(base_url=scene.address, headers=headers)
-        tally.injected += 1
-        tally.operations += 1
-        case.validate_response(response, checks=CHECKS)
-        # Of acme's own, and of who sees all tenants or works for all, they are to be seen.
-        if player.startswith("other") or player == "nobody":
-            shown = canary.found_in(response.text)
-            tally.hold(not shown, f"{player} is shown {shown} by {case.operation.label}")
-        tally.hold(response.status_code < 500, f"{player}, {case.operation.label}")
-
-
-@schema.parametrize()
+@EVERY_DAY.parametrize()
 @STRAIGHT
-@pytest.mark.faults
+@pytest.mark.scene
 def test_no_caller_breaks_the_server_or_is_shown_anothers(
     case: Any, scene: Scene, tally: Tally
 ) -> None:
     attack(case, scene, tally, PLAYERS)
 
 
-@schema.include(path_regex="^/api/v1/(jobs|triggers|events|tokens|me)$").parametrize()
+@EVERY_DAY.parametrize()
 @STRAIGHT
 def test_the_calls_of_every_day_stand_up_to_generated_ones(
     case: Any, scene: Scene, tally: Tally
 ) -> None:
     attack(case, scene, tally, ("other member",))
-
-
-@schema.parametrize()
-@settings(STRAIGHT, max_examples=MANY)
-@pytest.mark.faults_long
-def test_a_long_run_of_generated_calls(case: Any, scene: Scene, tally: Tally) -> None:
-    attack(case, scene, tally, PLAYERS)
 
 
 def test_the_database_was_sent_no_statement_that_it_could_not_read(scene: Scene) -> None:

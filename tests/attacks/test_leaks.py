@@ -88,11 +88,14 @@ class Broken:
 
 
 def chosen(errors: list[Exception]) -> Any:
-    """One of the kinds by default, all of them in `make faults`."""
-    marks = [() if at < 1 else (pytest.mark.faults,) for at in range(len(errors))]
+    """One of the kinds by default, some in `make faults`, all of them in `make faults-long`."""
+
+    def marks(at: int) -> list[pytest.MarkDecorator]:
+        return [] if at < 1 else [pytest.mark.scene if at < 3 else pytest.mark.scene_long]
+
     return [
-        pytest.param(error, marks=mark, id=type(error).__name__)
-        for error, mark in zip(errors, marks, strict=True)
+        pytest.param(error, marks=marks(at), id=type(error).__name__)
+        for at, error in enumerate(errors)
     ]
 
 
@@ -119,7 +122,7 @@ async def test_no_call_tells_what_broke_inside(
         tally.hold(broken.raised > 60, f"it broke {broken.raised} times")
 
 
-@pytest.mark.faults
+@pytest.mark.scene
 @pytest.mark.parametrize("error", chosen(ERRORS)[:2])
 async def test_no_page_tells_what_broke_inside(
     database: str, world: World, core: Core, monkeypatch: pytest.MonkeyPatch, error: Exception

@@ -20,7 +20,7 @@ from web.stage import Stage
 
 __all__ = ["stage"]
 
-pytestmark = [pytest.mark.faults, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.scene, pytest.mark.timeout(600)]
 SOME = POLYGLOTS[:: len(POLYGLOTS) // 12]
 
 

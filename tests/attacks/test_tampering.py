@@ -89,7 +89,7 @@ async def test_a_tenant_named_in_a_body_is_refused_or_without_effect(
     assert tally.injected > 150
 
 
-@pytest.mark.parametrize("of_all", [False, pytest.param(True, marks=pytest.mark.faults)])
+@pytest.mark.parametrize("of_all", [False, pytest.param(True, marks=pytest.mark.scene)])
 async def test_no_field_of_an_answer_can_be_sent(
     world: World, cast: dict[str, Player], of_all: bool
 ) -> None:

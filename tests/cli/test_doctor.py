@@ -32,7 +32,8 @@ def test_every_check_is_made_and_has_a_next_step_where_it_is_not_well(
     assert (answer.status, answer.json["ok"]) == (1, False)
     assert all(each["next_step"] for each in answer.json["checks"] if each["verdict"] != "ok")
     assert {each["name"] for each in answer.json["checks"]} == {
-        *("database", "schema", "server settings", "oldest transaction", "clock", "dead rows"),
+        *("database", "schema", "server settings", "row security", "oldest transaction", "clock"),
+        "dead rows",
         *("partitions", "default partition", "indexes", "workers", "unserved queues"),
         *("stuck jobs", "gate counters", "lanes", "orphaned lanes", "old partitions"),
         *("self-audit", "alerts", "notifications", "calls"),
@@ -382,7 +383,9 @@ async def test_who_has_no_rights_is_told_which_role_has(database: str) -> None:
     finally:
         await admin.execute(f"drop owned by {role}; drop role {role}")
         await admin.close()
-    assert [each.name for each in checks] == ["database", "schema", "server settings"]
+    assert [each.name for each in checks] == [
+        *("database", "schema", "server settings", "row security")
+    ]
     assert checks[1].verdict == "fail"
     assert checks[1].found == "it may not be looked at: permission denied for schema fairlane"
     assert "the role that owns the schema" in (checks[1].next_step or "")

@@ -20,7 +20,7 @@ def test_up_names_its_address_once_somebody_answers_there(database: str, tmp_pat
         "def ship() -> None: ...\n"
     )
     with up(tmp_path, "--app", "shop:app", FAIRLANE_DATABASE_URL=database) as running:
-        address = running.until("web pages: ").removeprefix("web pages: ")
+        address = running.until_line("web pages: ").removeprefix("web pages: ")
         # Straight away, and not after as long as a start takes.
         with urlopen(f"{address}readyz", timeout=2) as answer:
             assert answer.status == 200

@@ -1,6 +1,5 @@
 """An application with a task, a tenant to enqueue for, and a look at what is there."""
 
-import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,16 +7,9 @@ import psycopg
 import pytest
 
 from fairlane import Fairlane
-from support.cluster import Cluster
 from support.shop import shop
 
 Db = psycopg.Connection[tuple[Any, ...]]
-
-
-@pytest.fixture(scope="session")
-def template(cluster: Cluster) -> str:
-    """The one of all tests, for tests that are plain functions."""
-    return asyncio.run(cluster.template())
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from fairlane import Fairlane
-from fairlane.errors import QueueNotFound
+from fairlane.errors import DefinitionInvalid, QueueNotFound
 from support.shop import send_of, shop
 
 Db = psycopg.Connection[tuple[Any, ...]]
@@ -111,6 +111,20 @@ def test_a_database_that_was_made_anew_gets_its_definitions_again(app: Fairlane,
     job = send_of(app).enqueue_sync(tenant="acme", number=2)
 
     assert app.get_sync(job.id).payload["number"] == 2
+
+
+def test_code_brings_commands_and_calls_along_all_or_none(app: Fairlane, db: Db) -> None:
+    sync = {"key": "sync", "executor": "command", "command": {"argv": ["zoltag", "sync"]}}
+    solve = {"key": "solve", "executor": "http", "http": {"url": "https://app.example/solve"}}
+
+    assert app.apply_definitions_sync([sync]) == {("sync", "1"): "created"}
+    with pytest.raises(DefinitionInvalid, match="/definitions/1/queue"):
+        app.apply_definitions_sync([solve, {**sync, "queue": "nowhere"}])
+    assert app.apply_definitions_sync([{**sync, "max_attempts": 9}, solve]) == {
+        ("sync", "1"): "changed",
+        ("solve", "1"): "created",
+    }
+    assert definition(db, "sync")["max_attempts"] == 9
 
 
 def test_a_task_for_a_queue_that_is_not_there_is_refused(app: Fairlane, db: Db) -> None:

@@ -1,6 +1,7 @@
 """An acknowledgement that is lost on its way: the job lands once all the same."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -12,6 +13,7 @@ from fairlane.client import aio
 from fairlane.client.aio import OutcomeUnknown
 from fairlane.client.wire import Batch
 from fairlane.errors import DatabaseUnavailable, TenantNotFound
+from support.pgbouncer import pgbouncer
 from support.proxy import Cut, Proxy, proxy_before
 from support.shop import send_of, shop
 
@@ -50,6 +52,26 @@ def test_a_lost_connection_is_made_good_by_sending_the_same_job_again(
     assert proxy.done == [when]
     assert not job.deduplicated
     assert db.execute("select id from fairlane.jobs").fetchall() == [(job.id,)]
+
+
+def test_behind_a_pooler_it_is_made_good_as_well(
+    database: str, db: Db, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There every call is a transaction, and its end finds the connection gone: the pool had taken
+    it back by then. To end it once more was an error of asyncpg's, which the caller got in place of
+    the job, whenever a PgBouncer was restarted."""
+    monkeypatch.setattr(aio, "FIRST_PAUSE", 0.001)
+    with pgbouncer(database, tmp_path) as pooled, proxy_before(pooled) as proxy:
+        app = shop(proxy.url)
+        try:
+            app.register_sync()
+            proxy.cut(Cut.BEFORE_IT_ARRIVES, Cut.BEFORE_IT_ARRIVES)
+            send_of(app).enqueue_sync(tenant="acme", number=1)
+        finally:
+            app.close_sync()
+
+    assert proxy.done == [Cut.BEFORE_IT_ARRIVES] * 2
+    assert numbers(db) == [1]
 
 
 async def test_it_may_happen_again_and_again(app: Fairlane, db: Db, proxy: Proxy) -> None:

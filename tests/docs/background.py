@@ -16,13 +16,6 @@ if TYPE_CHECKING:
 READY = {"up": "web pages:", "worker": " serves ", "scheduler": "scheduler", "server": ""}
 
 
-def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        port: int = sock.getsockname()[1]
-        return port
-
-
 class Background:
     def __init__(self, folder: "Folder") -> None:
         self._folder = folder

@@ -20,11 +20,12 @@ import asyncpg
 import psycopg
 import yaml
 
-from docs.background import Background, free_port
+from docs.background import Background
 from docs.blocks import Block
 from fairlane import Fairlane, config
 from fairlane.definitions.shape import WRITTEN
 from fairlane.testing.drain import drain
+from support.ports import free_port
 
 FIELDS = set(WRITTEN)
 PROGRAMS = Path(sys.executable).parent

@@ -12,9 +12,10 @@ from fairlane import config
 from fairlane.metrics import rules
 
 RUNBOOKS = (ROOT / "docs/operating/runbooks.md").read_text()
+ALERTS = (ROOT / "docs/alerts.md").read_text()
 
 
-async def test_every_alert_has_a_runbook(database: str) -> None:
+async def test_every_alert_has_a_runbook_and_a_link_to_it(database: str) -> None:
     import asyncpg
 
     connection = await asyncpg.connect(database)
@@ -22,6 +23,7 @@ async def test_every_alert_has_a_runbook(database: str) -> None:
     await connection.close()
 
     assert names == set(re.findall(r"^## (\w+)$", RUNBOOKS, re.M))
+    assert names == set(re.findall(r"runbooks\.md#(\w+)", ALERTS))
 
 
 def test_every_rule_for_prometheus_has_a_runbook() -> None:

@@ -23,10 +23,11 @@ import pytest
 import sqlalchemy
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from fairlane import _binaries, embedded
+from fairlane import _binaries
 from fairlane.config import Settings
 from fairlane.database import database
 from fairlane.embedded import Embedded, adopt
+from fairlane.embedded.presence import pid_in
 from fairlane.errors import DatabaseUnavailable, EmbeddedError
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="speaks to Linux's kernel")
@@ -105,7 +106,7 @@ def ask(url: str, query: str) -> object:
 
 
 def server_pid(home: Path) -> int:
-    pid = embedded._pid(home / "pg" / "data" / "postmaster.pid")
+    pid = pid_in(home / "pg" / "data" / "postmaster.pid")
     assert pid is not None
     return pid
 

@@ -1,12 +1,15 @@
-"""A folder and servers of a scene's own."""
+"""A folder, servers and a clock of a scene's own."""
 
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from fairlane.testing.home import temporary_home
-from faults.servers import Server, make_seed
+from faults.seeds import make_seed
+from support.postgres import Server
+from support.programs import needed
 
 
 @pytest.fixture(scope="session")
@@ -29,3 +32,13 @@ def server(seed: Path, place: Path) -> Iterator[Server]:
         yield found.start()
     finally:
         found.stop()
+
+
+@pytest.fixture(scope="session")
+def wall_clock(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What makes a process see another wall clock, once it is preloaded."""
+    compiler = needed("cc", "gcc")
+    made = tmp_path_factory.mktemp("clock") / "wall_clock.so"
+    source = Path(__file__).with_name("wall_clock.c")
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", made, source], check=True)
+    return str(made)

@@ -61,7 +61,7 @@ async def execute(run: Run, keep: Path | None = None) -> History:
         )
         if keep is not None:
             keep.mkdir(parents=True, exist_ok=True)
-            for path in (*system.folder.glob("*.log"), *system.folder.glob("home/*.log")):
+            for path in (*system.folder.glob("*.log"), *system.folder.glob("home/pg/log")):
                 (keep / path.name).write_bytes(path.read_bytes())
             history.save(keep)
         return history

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from faults.moves import Moves, Transition, moves_of
+from faults.moves import Moves, Transition, lasting, moves_of
 
 
 @dataclass(frozen=True)
@@ -85,8 +85,12 @@ class History:
     wall: float = 0.0  # the time of day when the clock of the run was at 0
 
     @cached_property
+    def lasting(self) -> list[Change]:
+        return lasting(self.changes)
+
+    @cached_property
     def moves(self) -> Moves:
-        return moves_of(self.changes)
+        return moves_of(self.lasting)
 
     @cached_property
     def by_job(self) -> Mapping[str, list[Transition]]:

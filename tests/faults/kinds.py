@@ -41,6 +41,7 @@ LASTS: dict[str, tuple[float, float]] = {
     "flip_limits": (1.0, 3.0),
     "pause_tenant": (0.5, 3.0),
     "pause_queue": (0.5, 2.0),
+    "drain_worker": (0.0, 0.0),  # it finishes what it has, and goes
 }
 
 # After these the database has forgotten what it had not yet written: claims, by choice.

@@ -11,6 +11,7 @@ from fairlane import Fairlane
 from fairlane.client.aio import OutcomeUnknown
 from fairlane.errors import FairlaneError
 from fairlane.ids import uuid7
+from support.workers import until
 
 
 class Load:
@@ -41,6 +42,13 @@ class Enqueuers:
 
     def start(self) -> None:
         self._thread.start()
+
+    def goes_on(self, count: int = 100, within: float = 30) -> None:
+        """Wait until so many more are acknowledged."""
+        enough = len(self.load.acked) + count
+        until(lambda: self._failure or len(self.load.acked) > enough, "it goes on", within=within)
+        if self._failure is not None:  # or a load that has died looks like one that waits
+            raise self._failure
 
     def stop(self, within: float = 120) -> Load:
         self._enough.set()

@@ -47,6 +47,28 @@ class Moves:
         self.in_order.append(move)
 
 
+def lasting(changes: Sequence[Change]) -> list[Change]:
+    """Without ends that were written too soon and taken back: the job is live before and after, or
+    the same transaction has written its end anew. If one had stayed, I20 would find it: nothing is
+    live and in the history, or there twice."""
+    found: list[Change] = []
+    live: set[str | None] = set()
+    for _, some in groupby(changes, key=lambda each: (each.lsn, each.xid)):
+        together = [*some]
+        jobs = [each for each in together if each.table == "job"]
+        gone = {each.row.get("id") for each in jobs if each.what == "delete"}
+        last = {each.row.get("id"): each for each in together if each.table == "history"}
+        found += [
+            each
+            for each in together
+            if each.table != "history"
+            or (each is last[each.row.get("id")] and each.row.get("id") not in live - gone)
+        ]
+        live |= {each.row.get("id") for each in jobs if each.what == "insert"}
+        live -= gone
+    return found
+
+
 def moves_of(changes: Sequence[Change]) -> Moves:
     """A job lives in one of three tables; within a transaction it may go from one to another."""
     moves = Moves()

@@ -52,6 +52,7 @@ class Run:
     shape: Shape
     workload: tuple[Op, ...]
     faults: tuple[Fault, ...]
+    is_calm: bool = False  # one fault at a time, in the order of the plan: its times are measured
 
     def text(self) -> str:
         return json.dumps(asdict(self), separators=(",", ":"))
@@ -64,6 +65,7 @@ class Run:
             shape=Shape(**value["shape"]),
             workload=tuple(Op(**each) for each in value["workload"]),
             faults=tuple(Fault(**each) for each in value["faults"]),
+            is_calm=value["is_calm"],
         )
 
     def with_(self, **changes: Any) -> "Run":
@@ -91,7 +93,10 @@ OPERATIONS = {
     "long": 2,  # four seconds of work: longer than a lease
     "cancel": 3,
     "retry": 2,
+    "priority": 3,  # of a job that may still wait
     "settle": 3,  # replay, resolve or ignore a dead letter
+    "reopen": 1,  # one that was resolved or ignored
+    "assign": 1,
     "event": 4,
     "read": 2,
 }
@@ -105,18 +110,18 @@ def planned(
     gap: float,
     rate: float = 40.0,
     shape: Shape | None = None,
-    steady: bool = False,
+    is_calm: bool = False,
 ) -> Run:
     """The run of a seed: each kind of fault at least once, in an order of its own, a fault every
-    `gap` seconds on average. `steady`: in the order given, and some long job runs
-    at any time."""
+    `gap` seconds on average. A calm one has them in the order given, and some long
+    job runs at any time."""
     dice = random.Random(seed)
     workload = tuple(_workload(dice, seconds, rate))
-    if steady:
+    if is_calm:
         times = range(int(seconds / 0.6))
         workload += tuple(Op(round(0.6 * n, 3), "long", dice.choice(ROOMY), n) for n in times)
-    faults = tuple(_faults(dice, seconds, kinds, gap, shuffled=not steady))
-    return Run(seed, shape or Shape(), workload, faults)
+    faults = tuple(_faults(dice, seconds, kinds, gap, shuffled=not is_calm))
+    return Run(seed, shape or Shape(), workload, faults, is_calm)
 
 
 def _workload(dice: random.Random, seconds: float, rate: float) -> Iterable[Op]:
@@ -139,7 +144,12 @@ def _faults(
     if shuffled:
         dice.shuffle(chosen)
     step = (end - begin) / max(len(chosen), 1)
+    if not shuffled:
+        step -= sum(LASTS[kind][1] for kind in chosen) / max(len(chosen), 1)
+    lasted = 0.0
     for nth, kind in enumerate(chosen):
         low, high = LASTS[kind]
-        at = begin + step * (nth + dice.random() * (0.8 if shuffled else 0.2))
+        at = begin + step * (nth + dice.random() * (0.8 if shuffled else 0.2)) + lasted
         yield Fault(round(at, 3), kind, dice.randrange(10**6), round(dice.uniform(low, high), 2))
+        # Who is to have the system to itself does not wait for the one before it to end.
+        lasted += 0.0 if shuffled else high

@@ -17,6 +17,12 @@ select format('advisory lock of %s', pid) from pg_locks
 select format('gate %s %s still counts %s', scope, concurrency_key, running)
   from fairlane.gate where running <> 0
  union all
+select format('job %s has ended, and is live', id)
+  from fairlane.job join fairlane.history using (id)
+ union all
+select format('job %s has ended %s times', id, count(*))
+  from fairlane.history group by id having count(*) > 1
+ union all
 select format('job %s still runs', id) from fairlane.job where status = 'running'
  union all
 select format('worker %s is %s, and its lease is over', name, state)

@@ -1,13 +1,10 @@
 """A scene: one fault done to the real product, what must hold of it, and a line of account."""
 
-import json
-import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
-SUMMARY = "FAIRLANE_FAULTS_SUMMARY"
+from faults import summary
 
 
 class Scene:
@@ -28,17 +25,6 @@ class Scene:
             shown = ", ".join(map(str, found[:5]))
             self.violations.append(f"{invariant}: {len(found)} do not hold it: {shown}")
 
-    def line(self) -> str:
-        return json.dumps(
-            {
-                "kind": self.kind,
-                "injected": self.injected,
-                "operations": self.operations,
-                "invariants": len(self.invariants),
-                "violations": len(self.violations),
-            }
-        )
-
 
 @contextmanager
 def scene(kind: str) -> Iterator[Scene]:
@@ -51,9 +37,13 @@ def scene(kind: str) -> Iterator[Scene]:
         played.violations.append(f"it broke off: {error!r}")
         raise
     finally:
-        if path := os.environ.get(SUMMARY):
-            with Path(path).open("a") as file:
-                file.write(f"{played.line()}\n")
+        summary.tell(
+            kind,
+            injected=played.injected,
+            operations=played.operations,
+            invariants=len(played.invariants),
+            violations=len(played.violations),
+        )
     assert not played.violations, "\n".join(played.violations)
     assert played.injected, f"{kind}: no fault fired; the scene shows nothing"
     assert played.operations, f"{kind}: nothing was done under the fault"

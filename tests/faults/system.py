@@ -20,13 +20,15 @@ from fairlane.access.roles import Role
 from fairlane.core.connect import connected
 from fairlane.core.migrate import migrate
 from fairlane.scheduler import store
-from faults import bodies, pooler
+from faults import bodies, postgres
 from faults.broken import BUILDS
 from faults.database import AWAY, DatabaseWitness
 from faults.plan import LIMITS, TENANTS, Shape
-from faults.postgres import Postgres, free_port
 from faults.processes import Process, keep_running, marked
 from faults.proxy import Proxy
+from support.pgbouncer import PgBouncer
+from support.ports import free_port
+from support.programs import path_of
 
 APP = "faults.tasks:app"
 MARK = "FAULTS_MARK"
@@ -40,15 +42,15 @@ class System:
         self.shape = shape
         self.mark = f"faults-{secrets.token_hex(6)}"
         self.bodies = folder / "bodies.jsonl"
-        self.postgres = Postgres(folder / "home")
-        self.pooler: pooler.Pooler | None = None
+        self.postgres = postgres.made(folder / "home")
+        self.pooler: PgBouncer | None = None
         self.proxies: dict[str, Proxy] = {}
         self.server_port = free_port()
         self.operator = ""
         self.members: dict[str, str] = {}
         self.processes: dict[str, Process] = {}
         self.restarting = asyncio.Lock()  # one at a time
-        self.witness = DatabaseWitness(self.postgres.admin)
+        self.witness = DatabaseWitness(self.postgres.url("postgres"))
 
     # Whom to hit -----------------------------------------------------------
 
@@ -62,28 +64,28 @@ class System:
     async def admin(self) -> asyncpg.Connection:
         """Past proxy and pooler, as one who may do anything."""
         return await asyncpg.connect(
-            self.postgres.admin, timeout=10, server_settings={"application_name": "nemesis"}
+            self.postgres.url("postgres"),
+            timeout=10,
+            server_settings={"application_name": "nemesis"},
         )
 
     # Coming and going --------------------------------------------------------
 
     async def start(self) -> None:
-        self.folder.chmod(0o755)
         self.bodies.touch()
         self.bodies.chmod(0o666)
-        self.postgres.create()
         self.postgres.launch()
-        await self.postgres.ready()
-        await migrate(self.postgres.url)
+        await postgres.ready(self.postgres)
+        await migrate(self.postgres.url())
         await self.witness.begin()
         await self._seed()
         for name in ("workers", "crew", "server", "clients"):
-            proxy = Proxy("127.0.0.1", self.postgres.port)
+            proxy = Proxy(*self.postgres.target)
             proxy.__enter__()
             self.proxies[name] = proxy
-        if pooler.PROGRAM is not None:
-            self.pooler = pooler.Pooler(self.folder, self.postgres.port)
-            self.pooler.start()
+        if path_of("pgbouncer") is not None:
+            self.pooler = PgBouncer(self.postgres.url(), self.folder, servers=8)
+            self.pooler.launch()
         self._man()
         for process in self.processes.values():
             process.start()
@@ -93,7 +95,7 @@ class System:
         from faults.tasks import app
         from faults.world import definitions, triggers
 
-        async with connected(self.postgres.url) as connection:
+        async with connected(self.postgres.url()) as connection:
             for slug, limit in zip(TENANTS, LIMITS, strict=True):
                 await connection.execute("select fairlane.create_tenant($1, 'pro')", slug)
                 await connection.execute(
@@ -111,15 +113,15 @@ class System:
             )
             # Seen by the witness: nothing of them is new.
             await connection.execute("update fairlane.plan set updated_at = updated_at")
-        app._database_url = self.postgres.url
+        app._database_url = self.postgres.url()
         await app.register()
         await app.apply_definitions(definitions(self.bodies))
         await app.close()
-        async with connected(self.postgres.url) as connection:
+        async with connected(self.postgres.url()) as connection:
             for tenant, written in triggers():
                 await store.create(connection, tenant, written)
             if self.shape.broken:
-                await BUILDS[self.shape.broken].apply(connection)
+                await BUILDS[self.shape.broken].what.apply(connection)
 
     def _man(self) -> None:
         """Give every post its process."""
@@ -136,7 +138,7 @@ class System:
             environment = {**common, "FAIRLANE_DATABASE_URL": url}
             self.processes[name] = Process(name, words, self.folder, environment)
 
-        direct = self.postgres.url
+        direct = self.postgres.url()
         queues = ("--queue", "default=6", "--queue", "critical=2", "--queue", "bulk=2")
         work = ("worker", "--app", APP, *queues)
         for nth in range(self.shape.workers):
@@ -156,7 +158,7 @@ class System:
     async def _until_at_work(self) -> None:
         workers = self.shape.workers + self.shape.supervised
         workers += self.shape.pooled if self.pooler else 0
-        async with connected(self.postgres.url) as connection, asyncio.timeout(90):
+        async with connected(self.postgres.url()) as connection, asyncio.timeout(90):
             while True:
                 live: int = await connection.fetchval(
                     "select count(*) from fairlane.worker where state = 'live'"
@@ -196,13 +198,14 @@ class System:
         self.proxies = {}
         if self.pooler is not None:
             self.pooler.kill()
-        self.postgres.remove()
+        self.postgres.stop()
 
 
 @asynccontextmanager
 async def running(shape: Shape) -> AsyncIterator[System]:
     """A system that is at work, watched over, and gone after the block."""
     folder = Path(tempfile.mkdtemp(prefix="fairlane-faults-"))
+    folder.chmod(0o755)
     system = System(folder, shape)
     tasks: list[asyncio.Task[None]] = []
     try:

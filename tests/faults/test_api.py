@@ -20,9 +20,10 @@ import pytest
 from fairlane.access import tokens
 from fairlane.access.roles import Role
 from faults.scene import scene
+from support.ports import free_port
 from support.workers import until
 
-pytestmark = [pytest.mark.fault, pytest.mark.faults, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.fault, pytest.mark.timeout(300)]
 
 DEFINE = """
 select fairlane.create_tenant('acme', 'pro', '', '{"max_backlog": null}');
@@ -39,12 +40,6 @@ async def a_token(url: str) -> str:
     finally:
         await conn.close()
     return made.token
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextmanager
@@ -113,6 +108,7 @@ def goes_on(callers: list[Caller]) -> None:
     until(lambda: sum(len(each.told) for each in callers) > begun + 30, "jobs are told of")
 
 
+@pytest.mark.scene
 def test_a_server_that_is_killed_again_and_again_makes_each_job_once(
     database: str, tmp_path: Path
 ) -> None:
@@ -154,6 +150,7 @@ def memory(process: "subprocess.Popen[bytes]") -> float:
     raise AssertionError("it is gone")
 
 
+@pytest.mark.scene_long
 def test_readers_that_do_not_read_cost_no_memory(database: str, tmp_path: Path) -> None:
     """Ten follow all jobs and take nothing; much happens."""
     port = free_port()

@@ -1,7 +1,6 @@
 """A worker's own clock jumps by an hour: the database's clock decides, and the worker's patience
 counts by one that does not jump."""
 
-import subprocess
 import time
 from pathlib import Path
 
@@ -10,36 +9,31 @@ import pytest
 from faults.claims import late
 from faults.proxy import Proxy
 from faults.scene import scene
-from faults.servers import Server
-from support.programs import needed
+from support.postgres import Server
 from support.workers import fleet_of, until
 
-pytestmark = [pytest.mark.fault, pytest.mark.faults, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.fault, pytest.mark.timeout(180)]
 
 APP = "faults.scene_tasks:app"
 LEASE = 6.0
 HOUR = 3600
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What makes a process see another wall clock."""
-    compiler = needed("cc", "gcc")
-    made = tmp_path_factory.mktemp("clock") / "wall_clock.so"
-    source = Path(__file__).with_name("wall_clock.c")
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", made, source], check=True)
-    return str(made)
-
-
-@pytest.mark.parametrize("step", [HOUR, -HOUR])
+@pytest.mark.parametrize(
+    "step",
+    [
+        pytest.param(HOUR, marks=pytest.mark.scene),
+        pytest.param(-HOUR, marks=pytest.mark.scene_long),
+    ],
+)
 def test_a_clock_that_jumps_neither_ends_a_lease_nor_keeps_it(
-    server: Server, tmp_path: Path, library: str, step: int
+    server: Server, tmp_path: Path, wall_clock: str, step: int
 ) -> None:
     kind = f"clock_step_{'ahead' if step > 0 else 'back'}"
     offset = tmp_path / "offset"
     offset.write_text("+0")
     faked = {
-        "LD_PRELOAD": library,
+        "LD_PRELOAD": wall_clock,
         "WALL_CLOCK_OFF_BY": str(offset),
         "FAIRLANE_LEASE_SECONDS": f"{LEASE:g}",
     }

@@ -25,13 +25,13 @@ from fairlane.ids import uuid7
 from faults.load import enqueuing
 from faults.proxy import Proxy
 from faults.scene import scene
-from faults.servers import Db, Server
+from support.pair import promote, standby_of, wait_for_standby
+from support.postgres import Db, Server
 from support.workers import fleet_of, until
 
 pytestmark = [pytest.mark.fault, pytest.mark.timeout(180)]
 
 APP = "faults.scene_tasks:app"
-STRICT = {"synchronous_standby_names": "standby", "synchronous_commit": "on"}
 LEASE = "6"
 
 
@@ -46,23 +46,11 @@ def primary(seed: Path, place: Path) -> Iterator[Server]:
 
 @pytest.fixture
 def standby(primary: Server, place: Path) -> Iterator[Server]:
-    found = primary.replica(place / "standby")
+    found = standby_of(primary, place / "standby")
     try:
         yield found
     finally:
         found.stop()
-
-
-def be_strict(primary: Server) -> None:
-    """Commits wait for the standby from now on."""
-    with primary.connect() as db:
-        for name, value in STRICT.items():
-            db.execute(f"alter system set {name} = '{value}'")
-        db.execute("select pg_reload_conf()")
-        until(
-            lambda: is_true(db, "sync_state = 'sync' from pg_stat_replication"),
-            "the standby is waited for",
-        )
 
 
 def in_step(primary: Server) -> None:
@@ -92,13 +80,18 @@ def missing(db: Db, jobs: set[UUID]) -> list[UUID]:
 
 def fail_over(primary: Server, standby: Server, proxy: Proxy) -> None:
     primary.kill()
-    standby.promote()
+    promote(standby)
     proxy.point_to(*standby.target)
     proxy.cut()
 
 
-@pytest.mark.faults
-@pytest.mark.parametrize("mode", ["strict", "async"])
+@pytest.mark.parametrize(
+    "mode",
+    [
+        pytest.param("strict", marks=pytest.mark.scene),
+        pytest.param("async", marks=pytest.mark.scene_long),
+    ],
+)
 def test_a_failover_under_load(primary: Server, standby: Server, tmp_path: Path, mode: str) -> None:
     with (
         scene(f"failover_{mode}") as played,
@@ -106,7 +99,7 @@ def test_a_failover_under_load(primary: Server, standby: Server, tmp_path: Path,
         fleet_of(proxy.url(primary.url()), tmp_path) as fleet,
     ):
         if mode == "strict":
-            be_strict(primary)
+            wait_for_standby(primary)
         for _ in range(2):
             fleet.worker("default=4", app=APP, FAIRLANE_LEASE_SECONDS=LEASE)
         beating = fleet.enqueue("beats", max_attempts=9)
@@ -156,7 +149,7 @@ def test_a_failover_under_load(primary: Server, standby: Server, tmp_path: Path,
         fleet.assert_books_balance()
 
 
-@pytest.mark.faults
+@pytest.mark.scene
 def test_while_the_standby_hangs_callers_are_answered_and_nothing_is_claimed_as_done(
     primary: Server, standby: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,7 +158,7 @@ def test_while_the_standby_hangs_callers_are_answered_and_nothing_is_claimed_as_
     monkeypatch.setattr(aio, "PATIENCE", 3.0)
     monkeypatch.setattr(aio, "TRIES", 2)
     with scene("hanging_standby") as played, fleet_of(primary.url(), tmp_path) as fleet:
-        be_strict(primary)
+        wait_for_standby(primary)
         receiver = standby.named("walreceiver")
         os.kill(receiver, signal.SIGSTOP)
         try:
@@ -199,14 +192,14 @@ async def asked(url: str, job: UUID) -> type[BaseException] | None:
     return None
 
 
-@pytest.mark.faults
+@pytest.mark.scene
 def test_a_wait_for_the_standby_that_somebody_broke_off_is_no_success(
     primary: Server, standby: Server, tmp_path: Path
 ) -> None:
     """PostgreSQL answers such a commit with a warning and calls it done. asyncpg drops warnings:
     the caller was told of a job that no standby had."""
     with scene("cancelled_sync_wait") as played, fleet_of(primary.url(), tmp_path) as fleet:
-        be_strict(primary)
+        wait_for_standby(primary)
         receiver = standby.named("walreceiver")
         os.kill(receiver, signal.SIGSTOP)
         try:

@@ -12,10 +12,10 @@ import pytest
 
 from faults.load import enqueuing
 from faults.scene import scene
-from faults.servers import Server
+from support.postgres import Server
 from support.workers import fleet_of, until
 
-pytestmark = [pytest.mark.fault, pytest.mark.faults, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.fault, pytest.mark.scene, pytest.mark.timeout(180)]
 
 APP = "faults.scene_tasks:app"
 

@@ -13,11 +13,11 @@ import pytest
 from faults.claims import late
 from faults.proxy import Proxy
 from faults.scene import scene
-from faults.servers import Server
 from support.hosts import Host, hosts
+from support.postgres import Server
 from support.workers import Fleet, fleet_of, until
 
-pytestmark = [pytest.mark.fault, pytest.mark.faults, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.fault, pytest.mark.timeout(180)]
 
 APP = "faults.scene_tasks:app"
 LEASE = 6.0
@@ -35,6 +35,7 @@ def beats(fleet: Fleet, attempt: int) -> list[float]:
     return [float(at) for _, number, at in words if int(number) == attempt]
 
 
+@pytest.mark.scene
 def test_a_worker_in_the_dark_stops_its_bodies_before_another_runs_them(
     server: Server, fleet: Fleet
 ) -> None:
@@ -143,6 +144,7 @@ def far(seed: Path, place: Path) -> Iterator[tuple[Server, Host]]:
             server.stop()
 
 
+@pytest.mark.scene_long
 def test_a_client_whose_server_vanished_hears_of_it_in_time(far: tuple[Server, Host]) -> None:
     """The cable is pulled: no answer, no reset, not even an acknowledged byte. By default Linux
     would send again for a quarter of an hour."""
@@ -162,6 +164,7 @@ def test_a_client_whose_server_vanished_hears_of_it_in_time(far: tuple[Server, H
         played.check("it notices in time", [took] if "noticed" not in told else [])
 
 
+@pytest.mark.scene_long
 def test_a_client_that_vanished_holds_its_lock_no_longer_than_allowed(
     far: tuple[Server, Host],
 ) -> None:

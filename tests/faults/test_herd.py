@@ -3,6 +3,8 @@
 import asyncio
 import signal
 import time
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -11,13 +13,26 @@ from fairlane.core import connect
 from fairlane.worker.worker import Worker
 from faults.proxy import Proxy
 from faults.scene import scene
-from faults.servers import Server
+from support.postgres import Server
 
-pytestmark = [pytest.mark.fault, pytest.mark.faults, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.fault, pytest.mark.scene, pytest.mark.timeout(180)]
 
 WORKERS = 30
 DOWN = 5.0  # seconds
 A_SECOND = 10  # tries of one worker, which has four loops
+CONNECTIONS = 8  # of one worker at most: docs/tuning.md
+
+
+@pytest.fixture
+def server(seed: Path, place: Path) -> Iterator[Server]:
+    """With room for all of them, as docs/tuning.md asks for. It had a hundred connections: whoever
+    was quick to come back opened all that it may, and the slow ones found none for minutes."""
+    room = str(WORKERS * CONNECTIONS + 10)
+    found = Server.copy_of(seed, place / "roomy", {"max_connections": room}).start()
+    try:
+        yield found
+    finally:
+        found.stop()
 
 
 async def test_thirty_workers_come_back_without_a_storm(server: Server) -> None:
@@ -37,9 +52,9 @@ async def test_thirty_workers_come_back_without_a_storm(server: Server) -> None:
             server.process.send_signal(signal.SIGINT)
             await asyncio.to_thread(server.process.wait)
             played.injected += 1
-            down, tried = time.monotonic(), proxy.fired["refused"]
+            down, tried = time.monotonic(), proxy.fired.get("refused", 0)
             await asyncio.sleep(DOWN)
-            tries = (proxy.fired["refused"] - tried) / (time.monotonic() - down)
+            tries = (proxy.fired.get("refused", 0) - tried) / (time.monotonic() - down)
             await asyncio.to_thread(server.start)
             up = time.monotonic()
             async with connect.connected(server.url()) as db:

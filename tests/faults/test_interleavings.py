@@ -30,6 +30,7 @@ TRIPLES = [
     ("claim", "lift limit", "enqueue"),
     ("claim", "pause", "resume"),
     ("claim two", "stop worker", "rescue"),
+    ("claim", "heartbeat", "heartbeat"),
     ("rescue", "rescue", "promote"),
     ("rescue", "heartbeat late", "finish late"),
     ("finish", "fail", "cancel running"),
@@ -94,7 +95,7 @@ async def test_who_comes_to_prune_second_stands_back(stage: Stage) -> None:
     assert not wrong, the_first(wrong)
 
 
-@pytest.mark.faults_long
+@pytest.mark.scene_long
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("first", VERBS)
 async def test_two_verbs_in_every_order(first: str, stage: Stage) -> None:
@@ -111,7 +112,7 @@ async def test_two_verbs_in_every_order(first: str, stage: Stage) -> None:
     assert not wrong, the_first(wrong)
 
 
-@pytest.mark.faults_long
+@pytest.mark.scene_long
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("first", VERBS)
 async def test_two_verbs_that_are_stopped_twice(first: str, stage: Stage) -> None:
@@ -121,9 +122,18 @@ async def test_two_verbs_that_are_stopped_twice(first: str, stage: Stage) -> Non
     assert not wrong, the_first(wrong)
 
 
-@pytest.mark.faults
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("verbs", TRIPLES, ids=" + ".join)
+@pytest.mark.parametrize(
+    "verbs",
+    [
+        pytest.param(
+            each,
+            id=" + ".join(each),
+            marks=pytest.mark.scene_long if nth % 3 else pytest.mark.scene,
+        )
+        for nth, each in enumerate(TRIPLES)
+    ],
+)
 async def test_three_verbs_at_once_are_as_one_after_the_other(
     verbs: tuple[str, str, str], stage: Stage
 ) -> None:

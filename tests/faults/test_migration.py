@@ -17,7 +17,7 @@ from faults.scene import scene
 from support.cluster import Cluster
 from support.workers import TESTS, fleet_of, until
 
-pytestmark = [pytest.mark.fault, pytest.mark.faults, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.fault, pytest.mark.scene, pytest.mark.timeout(180)]
 
 APP = "faults.scene_tasks:app"
 REPOSITORY = TESTS.parent

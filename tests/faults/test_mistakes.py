@@ -15,8 +15,7 @@ from faults.builds.mistakes import BUILDS
 from faults.interleavings.stage import Stage, staged
 from support.cluster import Cluster
 
-FAULTS = pytest.mark.faults
-SLOW = {"nobody polls", "a worker is known by its host"}  # they wait for what never comes
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -25,13 +24,7 @@ async def sound(cluster: Cluster, template: str) -> AsyncIterator[Stage]:
         yield found
 
 
-@pytest.mark.parametrize(
-    "build",
-    [
-        pytest.param(each, id=each.name, marks=FAULTS if each.name in SLOW else pytest.mark.slow)
-        for each in BUILDS
-    ],
-)
+@pytest.mark.parametrize("build", [pytest.param(each, id=each.name) for each in BUILDS])
 async def test_a_broken_build_is_noticed(
     build: Build, cluster: Cluster, template: str, sound: Stage, tmp_path: Path
 ) -> None:

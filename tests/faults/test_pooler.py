@@ -2,17 +2,16 @@
 
 import time
 from pathlib import Path
-from uuid import UUID
 
 import pytest
 
-from faults.bouncer import bouncer
 from faults.load import enqueuing
 from faults.scene import scene
-from faults.servers import Server
+from support.pgbouncer import pooler as pooler_before
+from support.postgres import Server
 from support.workers import fleet_of, until
 
-pytestmark = [pytest.mark.fault, pytest.mark.faults, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.fault, pytest.mark.scene, pytest.mark.timeout(180)]
 
 APP = "faults.scene_tasks:app"
 PAUSED = 2.0  # seconds
@@ -23,27 +22,27 @@ def test_a_pooler_that_pauses_and_dies_under_load_loses_nothing(
 ) -> None:
     with (
         scene("pgbouncer") as played,
-        bouncer(server) as pooler,
+        pooler_before(server.url(), tmp_path) as pooler,
         fleet_of(server.url(), tmp_path) as fleet,
     ):
-        fleet.url = pooler.url()
+        fleet.url = pooler.url
         worker = fleet.worker("default=4", app=APP)
         worker.until_said("polling")
-        with enqueuing(pooler.url()) as enqueuers:
+        with enqueuing(pooler.url) as enqueuers:
             load = enqueuers.load
             for _ in range(2):
-                goes_on(load.acked)
+                enqueuers.goes_on()
                 pooler.say("PAUSE")
                 paused, done = time.monotonic(), len(load.acked)
                 until(lambda since=paused: time.monotonic() - since > PAUSED, "it is paused")  # type: ignore[misc]
                 played.check("it was a pause", len(load.acked) - done > 4)
                 pooler.say("RESUME")
                 played.injected += 1
-                goes_on(load.acked)
+                enqueuers.goes_on()
                 pooler.kill()
                 pooler.start()
                 played.injected += 1
-            goes_on(load.acked)
+            enqueuers.goes_on()
             enqueuers.stop()
         played.operations += load.operations
         until(
@@ -59,8 +58,3 @@ def test_a_pooler_that_pauses_and_dies_under_load_loses_nothing(
         )
         played.check("and nearly all at the first attempt", ended < 0.9 * len(there))
         fleet.assert_books_balance()
-
-
-def goes_on(acked: set[UUID]) -> None:
-    begun = len(acked)
-    until(lambda: len(acked) > begun + 100, "jobs are acknowledged")

@@ -8,10 +8,10 @@ import sys
 import pytest
 
 from faults.scene import scene
-from faults.servers import Server
+from support.postgres import Server
 from support.workers import until
 
-pytestmark = [pytest.mark.fault, pytest.mark.faults, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.fault, pytest.mark.scene, pytest.mark.timeout(180)]
 
 WEAK = {
     "fsync": ("off", "fail"),

@@ -2,9 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import Any
 
-import asyncpg
 import pytest
 
 from api.world import World, world_of
@@ -13,11 +11,6 @@ from support.core import Core
 from support.workers import Fleet, fleet_of
 
 Look = Callable[[], Awaitable[Scrape]]
-
-
-@pytest.fixture
-async def core(conn: "asyncpg.Connection[Any]") -> Core:
-    return Core(conn)
 
 
 @pytest.fixture

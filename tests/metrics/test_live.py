@@ -19,6 +19,7 @@ from fairlane.metrics.catalogue import CATALOGUE, HISTOGRAM, SCHEDULER, SERVER, 
 from fairlane.metrics.rules import rules
 from metrics.scraping import Scrape
 from support.cluster import Cluster
+from support.ports import free_port
 from support.programs import needed
 from support.workers import Fleet, Process, fleet_of, until
 
@@ -32,12 +33,6 @@ TRIGGER = json.dumps(
 )
 # Only the self-audit makes these, and only once a promise has been looked at.
 OF_AUDIT = {"fairlane_audit_checks_total", "fairlane_audit_violations_total"}
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def read(url: str) -> str:
@@ -186,7 +181,7 @@ def test_prometheus_scrapes_all_parts_and_fires_when_a_worker_is_killed(
 
 
 def test_each_process_of_a_worker_has_a_port(fleet: Fleet) -> None:
-    port = free_port()
+    port = free_port(row=2)
     fleet.worker(arguments=("--processes", "2", f"--metrics-port={port}"), ready=False)
     until(lambda: health(port) and health(port + 1), "both answer")
     assert health(port)["pid"] != health(port + 1)["pid"]

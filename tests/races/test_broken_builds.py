@@ -185,11 +185,11 @@ BUILDS: dict[str, tuple[Break, Callable[[Stage], Awaitable[None]]]] = {
         a_late_finish_ends_nothing,
     ),
     "finish does not ask for the lease": (
-        Break("finish", "perform fairlane.check_lease(finish.worker, fairlane.clock());"),
+        Break("finish", "perform fairlane.leased(finish.worker);"),
         a_worker_without_a_lease_finishes_nothing,
     ),
     "gates are read and not locked": (
-        Break("take_turns", "for no key update) locked", ") locked"),
+        Break("take_turns", "for no key update) g) locked", ") g) locked"),
         two_claims_at_once_do_not_pass_a_gate_together,
     ),
     "the count of a gate is not looked at": (
@@ -197,7 +197,7 @@ BUILDS: dict[str, tuple[Break, Callable[[Stage], Awaitable[None]]]] = {
         a_claim_takes_no_more_than_the_limit,
     ),
     "a sweep forgets transactions that were open": (
-        Break("sweep", "array(select pg_snapshot_xip(seen)) || seen_by", "'{}'::xid8[]"),
+        Break("take_in", "array(select pg_snapshot_xip(seen)) || seen_by", "'{}'::xid8[]"),
         a_late_commit_is_found,
     ),
     "the mark of the sweep moves past what it left": (
@@ -209,11 +209,11 @@ BUILDS: dict[str, tuple[Break, Callable[[Stage], Awaitable[None]]]] = {
         the_gates_balance_after_a_finish,
     ),
     "a head only moves on": (
-        Break("settle", "(m.head_priority, m.head_id) < (l.head_priority, l.head_id)", "false"),
+        Break("take_in", "(a.head_priority, a.head_id) < (l.head_priority, l.head_id)", "false"),
         a_job_that_sorts_before_the_head_is_next,
     ),
     "waking wakes nobody": (
-        Break("wake", "set ready = true", "set ready = s.ready"),
+        Break("take_in", "set ready = true", "set ready = s.ready"),
         a_lane_that_was_idle_is_served_again,
     ),
     "nobody is told of a place that came free": (
@@ -229,7 +229,7 @@ BUILDS: dict[str, tuple[Break, Callable[[Stage], Awaitable[None]]]] = {
         a_minute_has_sixty_seconds,
     ),
     "what is paused is woken": (
-        Break("wake", "and not s.paused"),
+        Break("take_in", "and not s.paused"),
         a_paused_tenant_starts_nothing,
     ),
     "an id is answered for without asking whose it is": (

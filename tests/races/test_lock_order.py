@@ -177,3 +177,80 @@ async def test_workers_that_name_their_queues_in_another_order_do_not_cross_at_t
 
     assert await done(first) == []
     assert await done(second) == []
+
+
+async def test_nobody_waits_for_the_lane_of_a_job_that_an_open_transaction_has_canceled(
+    core: Core, three: list[Session]
+) -> None:
+    """To cancel a job whose lane no sweep has made yet makes it. Every claim, of every tenant, and
+    the leader wanted to make the same lane, and waited for as long as that transaction was open."""
+    holder, claimer, leader = three
+    new, other = await core.a_tenant(), await core.a_tenant()
+    await core.a_definition("noop")
+    worker = await core.a_worker()
+    job = await core.enqueue(new, "noop")
+
+    await holder.begin()
+    await holder.cancel(job)
+    await core.enqueue(other, "noop")
+    claimed = await done(await claimer.start(claimer.claim(worker, 5)))
+    await done(await leader.start(leader.tick()))
+    await holder.rollback()
+
+    assert [lease.tenant for lease in claimed] == [other]
+    assert (await core.claim_one(worker)).job_id == job
+    await core.assert_books_balance()
+
+
+async def test_a_finish_that_finds_a_job_changed_takes_no_share_with_gates_held(
+    core: Core, three: list[Session]
+) -> None:
+    """It tried again with the gate in its hands, and then waited for the shares of lanes that had
+    come to stand at it meanwhile: whoever held one of those waited for the gate."""
+    canceler, finisher, other = three
+    kind = await core.a_definition("limited", max_running=4)
+    for slug in "abc":
+        await core.a_tenant(slug)
+    worker = await core.a_worker(1000)
+    leases = []
+    for slug, count in (("a", 2), ("c", 1), ("b", 1)):
+        for _ in range(count):
+            await core.enqueue(slug, kind)
+        leases.append(await core.claim(worker, count))
+    (first, second), (of_c,), _ = leases
+
+    await canceler.begin()
+    await canceler.cancel(second.job_id)
+    finishing = await finisher.start_blocked(finisher.finish(first, second))
+    await core.enqueue("b", kind)
+    await core.enqueue("c", kind)
+    assert await core.claim(worker, 5) == []
+    await lock_share(other, await share_of(core, "c"))
+    await canceler.commit()
+    await finisher.until_done_or_blocked(finishing)
+    await done(await other.start(other.finish(of_c)))
+    await other.commit()
+
+    assert first.job_id in await done(finishing)
+    await core.assert_books_balance()
+
+
+async def test_a_kind_that_is_activated_in_the_midst_of_a_claim_wakes_its_lane(
+    core: Core, three: list[Session]
+) -> None:
+    """The claim found it inactive and let the lane fall idle; when it looked for what to put off,
+    there was nothing any more. The lane slept until something else came."""
+    claimer, door, _ = three
+    tenant, kind, worker = await core.a_tenant(), await core.a_definition(), await core.a_worker()
+    job = await core.enqueue(tenant, kind)
+    await core.sweep()
+    active = "update fairlane.definition set is_active = $2 where key = $1"
+    await core.conn.execute(active, kind, False)
+
+    await claimer.pause_at("update", "share")
+    async with door.held():
+        claiming = await claimer.start_blocked(claimer.claim(worker, 5))
+        await core.conn.execute(active, kind, True)
+
+    assert [lease.job_id for lease in await done(claiming)] == [job]
+    await core.assert_books_balance()

@@ -1,5 +1,8 @@
 """Whatever runs beside it, a job that was committed is found."""
 
+import asyncio
+from uuid import UUID
+
 import pytest
 
 from support.clock import Clock
@@ -151,3 +154,88 @@ async def test_a_lane_that_comes_to_a_full_gate_as_the_gate_comes_free_is_woken(
 
     assert [lease.job_id for lease in await core.claim(worker)] == [waiting]
     await core.assert_books_balance()
+
+
+async def somebody_who_waits(core: Core) -> tuple[str, str, UUID]:
+    """A tenant that had work done before, a kind of work, and a worker that has nothing to do."""
+    tenant, kind, worker = await core.a_tenant(), await core.a_definition(), await core.a_worker()
+    await core.enqueue(tenant, kind)
+    await core.finish(await core.claim_one(worker))
+    assert await core.claim(worker) == []
+    return tenant, kind, worker
+
+
+async def rung(session: Session) -> "asyncio.Queue[str]":
+    """The queues that a listening worker is rung for."""
+    queues: asyncio.Queue[str] = asyncio.Queue()
+    await session.conn.add_listener("fairlane", lambda *said: queues.put_nowait(str(said[-1])))
+    return queues
+
+
+async def test_a_worker_whose_ring_met_the_housekeeping_is_rung_again(
+    core: Core, three: list[Session]
+) -> None:
+    """It found the share held and nothing to do, slept, and the job began a poll later."""
+    keeper, listener, _ = three
+    tenant, kind, worker = await somebody_who_waits(core)
+    rings = await rung(listener)
+    job = await core.enqueue(tenant, kind)
+    assert await asyncio.wait_for(rings.get(), 5) == "default"
+
+    await keeper.begin()
+    await keeper.sweep(thorough=True)
+    assert await core.claim(worker) == []
+    await keeper.commit()
+
+    assert await asyncio.wait_for(rings.get(), 5) == "default"
+    assert [lease.job_id for lease in await core.claim(worker)] == [job]
+
+
+async def test_a_worker_whose_ring_met_a_claim_that_could_not_take_all_is_rung_again(
+    core: Core, three: list[Session]
+) -> None:
+    small, listener, _ = three
+    tenant, kind, worker = await somebody_who_waits(core)
+    rings = await rung(listener)
+    await core.flood(tenant, kind, 3)
+    assert await asyncio.wait_for(rings.get(), 5) == "default"
+
+    await small.begin()
+    assert len(await small.claim(worker, 1)) == 1
+    assert await core.claim(worker, 5) == []
+    await small.commit()
+
+    assert await asyncio.wait_for(rings.get(), 5) == "default"
+    assert len(await core.claim(worker, 5)) == 2
+
+
+async def test_a_worker_whose_ring_met_a_claim_from_another_queue_is_rung_again(
+    core: Core, three: list[Session]
+) -> None:
+    other, listener, _ = three
+    tenant, kind, worker = await somebody_who_waits(core)
+    rings = await rung(listener)
+    job = await core.enqueue(tenant, kind)
+    assert await asyncio.wait_for(rings.get(), 5) == "default"
+
+    await other.begin()
+    assert await other.claim(worker, 1, "bulk") == []
+    assert await core.claim(worker) == []
+    await other.commit()
+
+    assert await asyncio.wait_for(rings.get(), 5) == "default"
+    assert [lease.job_id for lease in await core.claim(worker)] == [job]
+
+
+async def test_a_claim_that_took_all_rings_nobody(core: Core, three: list[Session]) -> None:
+    """Else every job would be followed by a claim for nothing."""
+    _, listener, _ = three
+    tenant, kind, worker = await somebody_who_waits(core)
+    rings = await rung(listener)
+    await core.enqueue(tenant, kind)
+    assert await asyncio.wait_for(rings.get(), 5) == "default"
+
+    assert len(await core.claim(worker, 5)) == 1
+
+    await core.fetch("select pg_notify('fairlane', 'the end')")
+    assert await asyncio.wait_for(rings.get(), 5) == "the end"

@@ -2,19 +2,12 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import asyncpg
 import pytest
 
 from scheduler.stage import Stage
 from support.core import Core
 from support.workers import Fleet, fleet_of
-
-
-@pytest.fixture
-async def core(conn: "asyncpg.Connection[Any]") -> Core:
-    return Core(conn)
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """`app.emit` in the application's own transaction, and triggers that code brings along."""
 
-import asyncio
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -11,16 +10,9 @@ import pytest
 from fairlane import Fairlane
 from fairlane.errors import PayloadInvalid, RequestInvalid, TenantNotFound
 from fairlane.signature import TaskInvalid
-from support.cluster import Cluster
 from support.drivers import DRIVERS, AsyncTransaction, Transaction
 
 Db = psycopg.Connection[tuple[Any, ...]]
-
-
-@pytest.fixture(scope="session")
-def template(cluster: Cluster) -> str:
-    """The one of all tests, for tests that are plain functions."""
-    return asyncio.run(cluster.template())
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 """Tenants share a queue's slots by weight, in worker seconds; a flood is its sender's matter."""
 
+from collections import Counter
+
 import pytest
 
 from fairlane.core import calls
@@ -63,6 +65,23 @@ async def test_long_jobs_and_short_jobs_get_the_same_worker_seconds(
 
     assert pool.shares()["long"] == pytest.approx(0.5, rel=0.1)
     assert pool.jobs["short"] > 50 * pool.jobs["long"]
+
+
+@pytest.mark.parametrize(("each", "tenants"), [(10, 10), (1, 10 + 20 + 20)])
+async def test_a_claim_takes_of_few_tenants_that_have_much_and_of_many_that_have_little(
+    core: Core, clock: Clock, each: int, tenants: int
+) -> None:
+    """Each tenant in a claim costs three rows, and three more at its end: ten thousand of them were
+    slower than ten with sixteen at a time, and with ten each time where all had one job."""
+    kind, worker = await core.a_definition(), await core.a_worker(LONG)
+    for nth in range(60):
+        await core.flood(await unlimited(core, f"t{nth}"), kind, each)
+    clock.freeze()
+
+    taken = Counter(lease.tenant for lease in await core.claim(worker, 100))
+
+    assert len(taken) == tenants
+    assert set(taken.values()) == {each}
 
 
 async def test_claims_of_one_job_are_as_fair(core: Core, clock: Clock) -> None:
@@ -192,3 +211,19 @@ async def test_a_place_is_not_kept_for_a_queue_that_nobody_works_on(
     await core.tick()
 
     assert [lease.job_id for lease in await core.claim(worker)] == [waiting]
+
+
+async def test_who_was_charged_too_much_gets_it_back_at_once(core: Core, clock: Clock) -> None:
+    """Behind many tenants at work nothing else may happen to its share until they have had as much:
+    the first job of a tenant is charged a second, and the second one waited for all of that."""
+    worker, kind = await core.a_worker(), await core.a_definition()
+    clock.freeze()
+    await core.flood(await core.a_tenant(), kind, 2)
+    first = await core.claim_one(worker)
+    charged = await core.one("select vtime from fairlane.share")
+
+    clock.advance(seconds=0.02)
+    await core.finish(first)
+
+    assert charged >= 1
+    assert await core.one("select vtime from fairlane.share") < 0.1

@@ -33,6 +33,15 @@ do $$ begin
   update fairlane.slice set count_at = '-infinity';
 end $$
 """
+# As if there were very much to count.
+SLOW = """
+do $$ begin
+  create function world_is_slow() returns trigger language plpgsql
+    as 'begin perform pg_sleep(1.05); return null; end';
+  create trigger slow after insert on fairlane.tally for each row
+    execute function world_is_slow();
+end $$
+"""
 ATTEMPTS = """
 select count(*)::int as attempts,
        round(coalesce(sum(extract(epoch from finished_at - started_at)), 0), 3)::float8 as run
@@ -100,6 +109,28 @@ async def test_to_count_again_changes_nothing(core: Core, clock: Clock) -> None:
     await counted(core, clock)
     assert await rolled(core) == before
     assert before["succeeded"]["jobs"] == 20
+
+
+async def test_minutes_that_take_long_to_count_are_counted_again_when_they_are_over(
+    core: Core, clock: Clock
+) -> None:
+    """Three million jobs in five minutes were counted each minute, which took a third of a core."""
+    clock.freeze()
+    clock.advance(seconds=-(clock.now().timestamp() % 300))  # where a slice begins
+    await core.fetch(SLOW)
+    await work(core, clock, 3)
+    await core.one("select fairlane.count_ended(10)")
+    ends_at = await core.one("select max(ends_at) from fairlane.slice")
+    await work(core, clock, 4)
+
+    clock.advance(seconds=(ends_at - clock.now()).total_seconds())
+    await core.one("select fairlane.count_ended(10)")
+    assert (await rolled(core))["succeeded"]["jobs"] == 3
+    clock.advance(minutes=2)
+    await core.one("select fairlane.count_ended(10)")
+    clock.advance(seconds=30)
+    await counted(core, clock)
+    assert (await rolled(core))["succeeded"]["jobs"] == 7
 
 
 async def test_who_commits_late_is_counted(three: list[Session], core: Core, clock: Clock) -> None:

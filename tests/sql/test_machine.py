@@ -369,6 +369,10 @@ class Machine(RuleBasedStateMachine):
         self.run(self.core.assert_books_balance())
 
     @invariant()
+    def whose_turn_it_is_is_looked_for(self) -> None:
+        assert self.run(self.core.before_the_floor()) == []
+
+    @invariant()
     def every_job_is_where_the_model_says(self) -> None:
         rows = self.run(self.core.fetch(PLACES))
         assert len(rows) == len(self.model.jobs)

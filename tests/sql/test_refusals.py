@@ -51,6 +51,7 @@ from support.core import Core
         ({"max_attempts": 0}, RequestInvalid, "max_attempts must be at least 1"),
         ({"source": "rumour"}, RequestInvalid, "source one of manual, event, schedule, system"),
         ({"dedupe_key": "k" * 513}, RequestInvalid, "1 to 512 characters"),
+        ({"correlation_id": "c" * 513}, RequestInvalid, "correlation_id at most 512"),
         ({"concurrency_key": "k" * 513}, RequestInvalid, "1 to 512 characters"),
     ],
 )

@@ -6,6 +6,9 @@ from uuid import uuid4
 
 from fairlane.worker.attempt import Attempt
 
+# The third try, and the second that counts.
+THIRD: dict[str, Any] = {"attempt": 3, "number": 2, "correlation_id": "c-1"}
+
 
 def an_attempt(key: str, payload: dict[str, Any] | None = None, **more: Any) -> Attempt:
     """The first attempt of a job of acme's."""

@@ -3,6 +3,9 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
+
+import asyncpg
 
 from support.clock import Clock
 from support.cluster import Cluster
@@ -22,8 +25,8 @@ class Break:
     text: str
     becomes: str = ""
 
-    async def apply(self, core: Core) -> None:
-        definition: str = await core.one(
+    async def apply(self, connection: "asyncpg.Connection[Any]") -> None:
+        definition: str = await connection.fetchval(
             "select pg_get_functiondef(oid) from pg_proc "
             "where pronamespace = 'fairlane'::regnamespace and proname = $1",
             self.function,
@@ -32,7 +35,7 @@ class Break:
             raise NothingToBreak(
                 f"fairlane.{self.function} no longer says {self.text!r}; break it in another way"
             )
-        await core.conn.execute(definition.replace(self.text, self.becomes))
+        await connection.execute(definition.replace(self.text, self.becomes))
 
 
 @dataclass
@@ -51,5 +54,5 @@ async def stage(
     with cluster.fresh(template) as url, Clock.of(url) as clock:
         async with sessions(url, 3) as found:
             if broken:
-                await broken.apply(found[0])
+                await broken.apply(found[0].conn)
             yield Stage(found[0], clock, found[1:])

@@ -20,9 +20,6 @@ Row = asyncpg.Record
 
 _numbers = itertools.count(1)
 
-# Two jobs sent at one instant of a stopped clock have ids in no order of their own.
-PLENTY = 1_000_000
-
 
 @dataclass(frozen=True)
 class Lease:
@@ -249,6 +246,17 @@ class Core:
         rows = await self.fetch("select * from fairlane.gate where scope = $1", scope)
         assert len(rows) == 1, f"{len(rows)} gates of scope {scope}"
         return rows[0]
+
+    async def before_the_floor(self) -> list[str]:
+        """Shares whose turn it is, and where nobody looks for them."""
+        rows = await self.fetch("""
+            select format('%s: %s, not %s', s.id, s.vtime, b.floor)
+              from fairlane.share s
+              join fairlane.doorbell b using (queue)
+             where s.ready
+               and s.vtime < b.floor
+        """)
+        return [row[0] for row in rows]
 
     async def wrong_books(self) -> list[str]:
         return await truth.wrong_books(self.conn)

@@ -48,6 +48,16 @@ class Plans:
         """Tables that were read from end to end."""
         return {node["Relation Name"] for node in self.nodes() if node["Node Type"] == "Seq Scan"}
 
+    def whole_indexes(self) -> set[str]:
+        """Indexes that were read from end to end: quick as long as there is little."""
+        return {
+            node["Index Name"]
+            for node in self.nodes()
+            if "Index Name" in node
+            and "Index Cond" not in node
+            and node["Node Type"] != "Bitmap Index Scan"
+        }
+
     def indexes(self) -> set[str]:
         """By name; those of partitions by the name that they all have in common."""
         names = {node["Index Name"] for node in self.nodes() if "Index Name" in node}
@@ -55,15 +65,13 @@ class Plans:
             re.sub(r"^history_(\d{8}(_(\d+d|rest))?|default)_", "history_", name) for name in names
         }
 
-    def statements_that_scan(self, table: str) -> str:
-        """The statements that read a table from end to end, for the message of a failed test."""
+    def statements_that_scan(self, name: str) -> str:
+        """The statements that read a table or an index from end to end, for the message of a failed
+        test."""
         return "\n".join(
             plan["Query Text"]
             for plan in self.found
-            if any(
-                node["Node Type"] == "Seq Scan" and node["Relation Name"] == table
-                for node in Plans([plan]).nodes()
-            )
+            if name in (each := Plans([plan])).seq_scans() | each.whole_indexes()
         )
 
 

@@ -3,15 +3,16 @@
 import os
 import shutil
 
-import pytest
+from support.needing import lacking
+
+
+def path_of(program: str) -> str | None:
+    return shutil.which(program, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
 
 
 def needed(program: str, package: str) -> str:
     """The path of a program, or a skip; where FAIRLANE_TEST_ALL is set, a failure."""
-    found = shutil.which(program, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
+    found = path_of(program)
     if found is None:
-        word = f"needs {program}; install it with: apt install {package}"
-        if os.environ.get("FAIRLANE_TEST_ALL"):
-            pytest.fail(word)
-        pytest.skip(word)
+        lacking(f"needs {program}; install it with: apt install {package}")
     return found

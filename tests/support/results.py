@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 ENVIRONMENT = {
-    "at": "2026-03-01T12:00:00+00:00",
     "commit": "0123456789ab",
     "changed": False,
     "cores": 2,
@@ -26,7 +25,7 @@ def line(scenario: str, system: str, nth: int, **told: Any) -> dict[str, Any]:
 
 
 def drains(rates: dict[str, list[float]], of: str = "drain") -> list[dict[str, Any]]:
-    measure = {"drain": "drain /s", "drain-2": "drain 2 /s"}[of]
+    measure = f"{of.replace('-', ' ')} /s"
     return [
         line(of, system, nth, figures={measure: rate})
         for system, rounds in rates.items()
@@ -34,7 +33,7 @@ def drains(rates: dict[str, list[float]], of: str = "drain") -> list[dict[str, A
     ]
 
 
-def write(path: Path, lines: list[dict[str, Any]]) -> Path:
-    told = [{"environment": ENVIRONMENT}, *lines]
+def write(path: Path, lines: list[dict[str, Any]], at: str = "2026-03-01T12:00:00+00:00") -> Path:
+    told = [{"environment": ENVIRONMENT | {"at": at}}, *lines]
     path.write_text("".join(json.dumps(each, ensure_ascii=False) + "\n" for each in told))
     return path

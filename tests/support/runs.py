@@ -4,17 +4,15 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from fairlane.context import JobContext
 from fairlane.core import json
 from fairlane.definitions.definition import Definition
 from fairlane.executors.command.executor import CommandExecutor
 from fairlane.outcome import Done, Outcome
-from fairlane.worker.attempt import Attempt
+from support.attempts import THIRD, an_attempt
 
 SCRIPT = str(Path(__file__).parents[1] / "worker" / "commands.py")
 
@@ -69,25 +67,12 @@ class Run:
             arg_schema=arg_schema or {"type": "object"},
         )
         self.told = Told()
-        self.attempt = Attempt(
-            job_id=uuid4(),
-            attempt=3,
-            number=2,
-            tenant_id=uuid4(),
-            tenant="acme",
-            key="sync",
-            version="7",
-            queue="default",
-            payload=payload or {},
-            correlation_id="c-1",
-            timeout=timeout,
-            started_at=datetime.now(UTC),
-        )
+        self.attempt = an_attempt("sync", payload, version="7", timeout=timeout, **THIRD)
         self.executor = CommandExecutor(definition)
 
     async def outcome(self) -> Outcome:
-        ctx = JobContext.of(self.attempt, None, self.told)  # type: ignore[arg-type]
-        return await self.executor.run(self.attempt, ctx)
+        self.attempt.context = JobContext.of(self.attempt, sink=self.told)  # type: ignore[arg-type]
+        return await self.executor.run(self.attempt)
 
     async def result(self) -> Any:
         outcome = await self.outcome()

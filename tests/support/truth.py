@@ -183,6 +183,13 @@ QUESTIONS = {
                                       where l.share_id = s.id and l.state = 'ready'))
           or s.paused <> (t.paused_at is not null)
     """,
+    "a ready lane stands before where its share begins to look": """
+      select format('lane %s: %s, not %s', l.id, l.vtime, s.lane_floor)
+        from fairlane.lane l
+        join fairlane.share s on s.id = l.share_id
+       where l.state = 'ready'
+         and l.vtime < s.lane_floor
+    """,
     "a job is in two places": """
       select format('job %s: %s', id, string_agg(place, ', '))
         from (select id, 'job' as place from fairlane.job
@@ -191,6 +198,14 @@ QUESTIONS = {
                union all
               select id, 'history' from fairlane.history) places
        group by id having count(*) > 1
+    """,
+    "what runs is not found at its worker, or is found twice": """
+      select format('job %s: found %s times', id, coalesce(f.times, 0))
+        from (select id from fairlane.job where status = 'running') j
+        full join (select id, count(*) as times
+                     from fairlane.running_jobs()
+                    group by id) f using (id)
+       where f.times is distinct from 1
     """,
     "a job is held by a worker that is gone and will never be rescued": """
       select format('job %s', j.id)

@@ -30,6 +30,14 @@ def until(condition: Callable[[], Any], what: str, *, within: float = DEADLINE) 
     return answer
 
 
+def reconnected(url: str) -> "psycopg.Connection[tuple[object, ...]] | None":
+    """A connection as soon as there is a server, for `until`."""
+    try:
+        return psycopg.connect(url, autocommit=True)
+    except psycopg.OperationalError:
+        return None
+
+
 class Process:
     """A `fairlane` process and all that it printed."""
 

@@ -10,6 +10,7 @@ import asyncpg
 import pytest
 
 from fairlane.core import migrate
+from fairlane.core.migrate import connection
 from fairlane.errors import (
     DatabaseUnavailable,
     MigrationError,
@@ -228,7 +229,7 @@ async def test_the_printed_sql_does_what_migrate_does(empty_database: str, sourc
 async def test_a_migration_waits_its_turn_for_a_table_in_use(
     empty_database: str, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(migrate, "LOCK_TIMEOUT", "50ms")
+    monkeypatch.setattr(connection, "LOCK_TIMEOUT", "50ms")
     await migrate.migrate(empty_database, source=source)
     write(source, "migrations/0003_wide.sql", "alter table fairlane.thing add column wide int;")
 
@@ -264,7 +265,7 @@ async def test_an_ordinary_owner_of_the_database_can_migrate(
 async def test_a_server_that_is_too_old_is_named(
     empty_database: str, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(migrate, "OLDEST_SERVER", 99)
+    monkeypatch.setattr(connection, "OLDEST_SERVER", 99)
 
     with pytest.raises(ServerTooOld, match="Fairlane needs 99 or newer"):
         await migrate.migrate(empty_database, source=source)

@@ -76,7 +76,7 @@ def test_a_worker_that_lives_is_not_forgotten_and_says_why(stage: Stage) -> None
 
 
 def waiting(stage: Stage) -> UUID:
-    """Two that nobody claims, since their time has not come; the second."""
+    """Two that nobody claims, for no worker is there; the second."""
 
     async def made(core: Core) -> UUID:
         await core.a_definition("waits.here", queue="bulk")

@@ -4,11 +4,17 @@ import statistics
 import time
 from typing import Any
 
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
+from fairlane import config
+from fairlane.api.limits import Limits
+from fairlane.api.service import Service
+from fairlane.core import calls
+from fairlane.web.topics import Looks
 from support.core import Core, Lease
 from web.conftest import Visit
 from web.stage import Stage, report
+from web.test_actions import waiting
 
 
 def lease_of(core: Core, row: Any) -> Lease:
@@ -40,6 +46,44 @@ def test_a_change_is_on_the_page_within_300_ms(visit: Visit, stage: Stage) -> No
         expect(page.locator("#job_run h2").first).to_contain_text(f"{done} of 48")
         took.append(page.evaluate(f"window.seen['{done}']") - committed)
     assert statistics.median(took) < 300, took
+
+
+def quiet(route: Route) -> None:
+    """A stream that opens, says nothing, and comes again."""
+    route.fulfill(content_type="text/event-stream", body="retry: 100\n\n")
+
+
+def test_what_a_click_changed_is_shown_though_the_stream_says_nothing(
+    visit: Visit, stage: Stage
+) -> None:
+    """A job was made to run sooner and that taken back, both between two looks of the server: to
+    it nothing had changed, and the page showed the priority in between for good."""
+    job = waiting(stage)
+    page = visit(f"/t/umbrella/jobs/{job}", "operator").page
+    page.route("**/events?*", quiet)
+    page.reload()
+    page.get_by_label("Another priority").fill("501")
+    page.get_by_role("button", name="Set").click()
+    expect(page.locator("#job_side")).to_contain_text("501")
+
+
+def test_what_went_there_and_back_between_two_looks_is_told(stage: Stage) -> None:
+    async def there_and_back(core: Core) -> list[set[str]]:
+        job = await core.enqueue("umbrella", "sync_crm")
+        looks, topics = Looks(), frozenset({f"job:{job}:umbrella"})
+        service = Service(config.load(), stage.url, Limits.of())
+        await service.ready()
+        try:
+            told = [await looks.changed(service, topics)]
+            for priority in (5, 100):
+                await core.send(calls.set_priority(job, priority))
+            told += [await looks.changed(service, topics) for _ in range(2)]
+        finally:
+            await service.close()
+        return told
+
+    first, then, last = stage.do(there_and_back)
+    assert (first, len(then), last) == (set(), 1, set())
 
 
 def test_lines_of_a_log_appear_as_they_are_written(visit: Visit, stage: Stage) -> None:

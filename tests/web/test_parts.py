@@ -1,11 +1,14 @@
 """Filters, charts, links and the budget of scripts: what needs no server."""
 
 import re
+import shlex
 from datetime import UTC, datetime
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
 
+from deploy.files import parsed
 from fairlane.web import charts
 from fairlane.web.filters import Tokens
 from fairlane.web.preferences import Preferences
@@ -90,3 +93,15 @@ def test_all_scripts_together_stay_small_and_import_nothing_from_elsewhere() -> 
     assert sum(Statics().sizes(".js").values()) <= 12 * 1024, "as they are sent"
     for text in scripts:
         assert all(found.startswith("./") for found in re.findall(r'from "([^"]+)"', text))
+
+
+def test_the_commands_that_pages_show_are_commands() -> None:
+    """The page of somebody with no jobs yet said `fairlane worker tasks:app`, which is none."""
+    lines = {
+        line
+        for page in Path(str(files("fairlane.web") / "templates")).rglob("*.html")
+        for line in re.findall(r"<(?:pre|code)[^>]*>fairlane ([^<…]+)</", page.read_text())
+    }
+    assert len(lines) >= 5
+    for line in lines:
+        parsed(shlex.split(re.sub(r"{{ [^}]*name }}={{ [^}]*slots }}", "default=8", line)))

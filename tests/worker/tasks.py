@@ -55,6 +55,23 @@ async def wait_for(ctx: JobContext, gate: str = "open") -> str:
     return "done"
 
 
+@app.job("fenced", timeout=120)
+async def fenced(ctx: JobContext) -> int:
+    """Says under which number it was started, and runs until the test opens the gate."""
+    note(f"{ctx.attempt} {ctx.fence}")
+    while not gate_is_open("open"):
+        await asyncio.sleep(0.01)
+    return ctx.fence
+
+
+@app.job("fenced_apart", timeout=120, isolation="process")
+def fenced_apart(ctx: JobContext) -> int:
+    note(f"{ctx.attempt} {ctx.fence}")
+    while not gate_is_open("open"):
+        time.sleep(0.01)
+    return ctx.fence
+
+
 @app.job("block_loop", timeout=120)
 async def block_loop(ctx: JobContext, gate: str = "open") -> str:
     """Keeps the event loop from running until the test opens the gate."""
@@ -76,6 +93,25 @@ async def fails_once(ctx: JobContext) -> str:
     if ctx.attempt == 1:
         raise ValueError("not yet")
     return "at last"
+
+
+@app.job("returns_a_word")
+async def returns_a_word(word: str) -> Any:
+    return word_of(word)
+
+
+@app.job("returns_a_word_in_thread")
+def returns_a_word_in_thread(word: str) -> Any:
+    return word_of(word)
+
+
+@app.job("returns_a_word_in_process", isolation="process")
+def returns_a_word_in_process(word: str) -> Any:
+    return word_of(word)
+
+
+def word_of(word: str) -> Snooze | Fail:
+    return Snooze(60) if word == "snooze" else Fail("the file is gone")
 
 
 @app.job("gives_up")
@@ -116,6 +152,32 @@ def gives_in(ctx: JobContext) -> str:
     note(f"{ctx.job_id} {ctx.attempt}")
     ctx.canceled.wait(60)
     return "half of it"
+
+
+@app.job("listens", timeout=120)
+async def listens(ctx: JobContext) -> None:
+    """Looks whether it is wanted, and tidies up when it is not."""
+    note(f"{ctx.job_id} {ctx.attempt}")
+    while not ctx.canceled:
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(0.01)
+    note("tidied up", "ends")
+
+
+@app.job("listens_apart", timeout=120, isolation="process")
+async def listens_apart(ctx: JobContext) -> None:
+    note(f"{ctx.job_id} {ctx.attempt}")
+    await ctx.canceled
+    await asyncio.sleep(0.01)
+    note("tidied up", "ends")
+
+
+@app.job("looks_away", timeout=120)
+async def looks_away(ctx: JobContext) -> None:
+    """Looks once, and never again."""
+    note(f"{ctx.job_id} {ctx.attempt}")
+    if not ctx.canceled:
+        await asyncio.sleep(3600)
 
 
 @app.job("deaf", timeout=120)
@@ -324,3 +386,45 @@ async def tenant_rows(ctx: JobContext) -> list[str]:
     async with ctx.connection() as connection:
         rows = await connection.fetch("select tenant from app_rows order by tenant")
     return [row["tenant"] for row in rows]
+
+
+@app.job("tenant_rows_in_thread")
+def tenant_rows_in_thread(ctx: JobContext) -> list[str]:
+    return rows_of(ctx)
+
+
+@app.job("tenant_rows_in_process", isolation="process")
+def tenant_rows_in_process(ctx: JobContext) -> list[str]:
+    return rows_of(ctx)
+
+
+def rows_of(ctx: JobContext) -> list[str]:
+    """The same, with calls that block; and of what it writes, that which it does not take back."""
+    with ctx.connection() as connection:
+        with contextlib.suppress(ValueError), connection.transaction():
+            connection.execute("insert into app_rows values ($1)", ctx.tenant)
+            raise ValueError
+        rows = connection.fetch("select tenant from app_rows order by tenant")
+        connection.execute("update app_rows set seen = true")
+    with contextlib.suppress(ValueError), ctx.connection() as connection:
+        connection.execute("delete from app_rows")
+        raise ValueError
+    return [row["tenant"] for row in rows]
+
+
+@app.job("blocks_by_mistake", max_attempts=1)
+async def blocks_by_mistake(ctx: JobContext) -> None:
+    with ctx.connection():
+        pass
+
+
+@app.job("passes_on")
+async def passes_on(ctx: JobContext) -> None:
+    await in_thread.enqueue(tenant=ctx.tenant, n=1)
+    await app.emit("passed.on", {}, tenant=ctx.tenant)
+
+
+@app.job("passes_on_apart", isolation="process")
+def passes_on_apart(ctx: JobContext) -> None:
+    in_thread.enqueue_sync(tenant=ctx.tenant, n=1)
+    app.emit_sync("passed.on", {}, tenant=ctx.tenant)

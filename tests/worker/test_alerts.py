@@ -126,7 +126,7 @@ def test_a_mail_goes_to_a_server_that_takes_it_at_the_second_try(
     assert box.to == [["ops@example.com", "dba@example.com"]]
     assert mail["Subject"].startswith("[Fairlane] critical test: stuck_jobs test ")
     assert mail["From"] == "fairlane@example.com"
-    assert "What to do: docs/alerts.md, stuck_jobs" in mail.get_content()
+    assert "What to do: docs/operating/runbooks.md, stuck_jobs" in mail.get_content()
 
 
 def test_where_no_worker_is_left_the_scheduler_says_so(fleet: Fleet) -> None:

@@ -5,19 +5,11 @@ import time
 from collections import Counter
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from fairlane.core import migrate
 from support.pair import pair
-from support.workers import fleet_of, until
-
-
-def reconnected(url: str) -> "psycopg.Connection[tuple[object, ...]] | None":
-    try:
-        return psycopg.connect(url, autocommit=True)
-    except psycopg.OperationalError:
-        return None
+from support.workers import fleet_of, reconnected, until
 
 
 @pytest.mark.fault

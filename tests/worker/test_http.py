@@ -5,7 +5,7 @@ import re
 import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -15,7 +15,6 @@ import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 from starlette.applications import Starlette
 
-from fairlane.context import JobContext
 from fairlane.core import json
 from fairlane.definitions.definition import Definition
 from fairlane.executors.http.calls import HttpCalls
@@ -24,6 +23,7 @@ from fairlane.executors.http.reach import AddressRefused, Reach
 from fairlane.executors.http.resolver import CheckedResolver
 from fairlane.outcome import Done, Failed, Outcome
 from fairlane.worker.attempt import Attempt
+from support import attempts
 from support.appserver import AppServer, Told, app_server, self_signed, serving
 from support.workers import Fleet, until
 
@@ -80,25 +80,12 @@ def executor(server: AppServer, path: str, calls: HttpCalls, **settings: Any) ->
 
 
 def an_attempt(payload: dict[str, Any] | None = None, *, timeout: float = 30) -> Attempt:
-    return Attempt(
-        job_id=uuid4(),
-        attempt=3,
-        number=2,
-        tenant_id=uuid4(),
-        tenant="acme",
-        key="gh.solve",
-        version="2",
-        queue="default",
-        payload={} if payload is None else payload,
-        correlation_id="c-1",
-        timeout=timeout,
-        started_at=datetime.now(UTC),
-    )
+    return attempts.an_attempt("gh.solve", payload, version="2", timeout=timeout, **attempts.THIRD)
 
 
 async def run(executor: HttpExecutor, attempt: Attempt | None = None) -> Outcome:
     attempt = attempt or an_attempt()
-    return await executor.run(attempt, JobContext.of(attempt, lambda: None))
+    return await executor.run(attempt)
 
 
 async def failure(executor: HttpExecutor, attempt: Attempt | None = None) -> Failed:
@@ -442,9 +429,9 @@ async def test_the_receiver_of_the_docs_verifies_calls(
     app = Starlette()
     with serving(app) as url:
         secret = receivers_secret(url.removeprefix("http://"), monkeypatch, capsys)
-        app.mount("/right", receiver(monkeypatch, secret)["app"])
+        app.mount("/right", receiver(monkeypatch, secret)["web"])
         another = receivers_secret("another.example", monkeypatch, capsys)
-        app.mount("/wrong", receiver(monkeypatch, another)["app"])
+        app.mount("/wrong", receiver(monkeypatch, another)["web"])
         there = AppServer(url, Told())
 
         assert await result(executor(there, "/right/solve", calls), an_attempt({"n": 1})) == {

@@ -13,7 +13,6 @@ from fairlane.context import JobContext
 from fairlane.core.calls import Call
 from fairlane.core.connect import Record
 from fairlane.outcome import Fail, Snooze
-from fairlane.redact import Redactor
 from fairlane.worker.reporter import Reporter
 from support.attempts import an_attempt
 from support.workers import Fleet, until
@@ -248,7 +247,7 @@ async def test_a_move_that_found_the_row_locked_is_sent_again() -> None:
         sent.append(call.args[1])
         return [] if len(sent) == 1 else [(attempt.job_id,)]  # type: ignore[list-item]
 
-    reporter = Reporter(uuid4(), send, lambda _: Redactor())
+    reporter = Reporter(uuid4(), send)
     reporter.item(attempt, "a", "failed", "no", False)
     await reporter.flush(attempt)
     assert len(sent) == 2

@@ -14,7 +14,6 @@ from fairlane import Fairlane, JobContext
 from fairlane.core import calls
 from fairlane.core.calls import Call
 from fairlane.core.connect import Record
-from fairlane.redact import Redactor
 from fairlane.worker.reporter import Reporter
 from fairlane.worker.worker import Worker
 from support.attempts import an_attempt
@@ -89,7 +88,7 @@ async def test_an_outcome_does_not_wait_for_who_never_stops() -> None:
         await asyncio.sleep(0)
         return []
 
-    reporter = Reporter(uuid4(), hears_more, lambda _: Redactor())
+    reporter = Reporter(uuid4(), hears_more)
     reporter.line(attempt, "info", "first", {})
     await asyncio.wait_for(reporter.flush(attempt), 5)
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import structlog
 
+from fairlane.running import RUNNING
 from fairlane.saying import lines
 from fairlane.saying.records import line_of
 from support.workers import Fleet
@@ -94,9 +95,9 @@ class Heard:
 @pytest.fixture
 def heard() -> Iterator[Heard]:
     heard = Heard()
-    token = lines.SPEAKER.set(heard)
+    token = RUNNING.set(heard)  # type: ignore[arg-type]
     yield heard
-    lines.SPEAKER.reset(token)
+    RUNNING.reset(token)
     structlog.reset_defaults()
 
 

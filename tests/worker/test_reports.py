@@ -10,12 +10,11 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from fairlane import Fairlane
-from fairlane.context import Flag, JobContext
+from fairlane.context import Flag
 from fairlane.core import calls
 from fairlane.core.calls import Call
 from fairlane.core.connect import Record
 from fairlane.executors.base import failed
-from fairlane.redact import Redactor
 from fairlane.worker.listener import Listener
 from fairlane.worker.reporter import Reporter
 from fairlane.worker.worker import Worker
@@ -139,7 +138,7 @@ async def test_an_outcome_waits_for_words_that_travel() -> None:
         await go.wait()
         return []
 
-    reporter = Reporter(uuid4(), slow, lambda _: Redactor())
+    reporter = Reporter(uuid4(), slow)
     attempt = an_attempt("speaks")
     reporter.line(attempt, "info", "last words", {})
     flushing = asyncio.create_task(reporter.flush())
@@ -267,8 +266,7 @@ async def test_a_call_that_waits_for_a_thread_does_not_begin_once_it_is_stopped(
     with ThreadPoolExecutor(1) as threads:
         threads.submit(release.wait)
         attempt = an_attempt("late")
-        ctx = JobContext(tenant="acme", job_id=uuid4())
-        running = asyncio.create_task(FunctionExecutor(late, threads, 1000).run(attempt, ctx))
+        running = asyncio.create_task(FunctionExecutor(late, threads, 1000).run(attempt))
         await asyncio.sleep(0)
         running.cancel()
         await asyncio.wait([running], timeout=5)

@@ -5,12 +5,11 @@ import signal
 from collections import Counter
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from fairlane.core import migrate
 from fairlane.embedded import Embedded
-from support.workers import Fleet, fleet_of, until
+from support.workers import Fleet, fleet_of, reconnected, until
 
 
 def postmaster(fleet: Fleet) -> int:
@@ -18,13 +17,6 @@ def postmaster(fleet: Fleet) -> int:
     backend = int(fleet.ask("select pg_backend_pid()"))
     told = Path(f"/proc/{backend}/stat").read_text()
     return int(told.rpartition(")")[2].split()[1])
-
-
-def reconnected(url: str) -> "psycopg.Connection[tuple[object, ...]] | None":
-    try:
-        return psycopg.connect(url, autocommit=True)
-    except psycopg.OperationalError:
-        return None
 
 
 @pytest.mark.fault

@@ -41,6 +41,24 @@ def test_cancel_reaches_a_running_job_within_seconds(fleet: Fleet) -> None:
     fleet.assert_books_balance()
 
 
+@pytest.mark.parametrize("key", ["listens", "listens_apart"])
+def test_a_coroutine_that_asks_whether_it_is_wanted_may_tidy_up(fleet: Fleet, key: str) -> None:
+    fleet.worker()
+    job = fleet.enqueue(key)
+    until(lambda: fleet.runs(), "it runs")
+    fleet.ask("select fairlane.cancel(%s)", job)
+    fleet.until_status(job, "canceled", within=8)
+    assert fleet.runs("ends") == ["tidied up"]
+
+
+def test_a_coroutine_that_has_asked_and_goes_on_is_cancelled_all_the_same(fleet: Fleet) -> None:
+    fleet.worker()
+    job = fleet.enqueue("looks_away")
+    until(lambda: fleet.runs(), "it runs")
+    fleet.ask("select fairlane.cancel(%s)", job)
+    fleet.until_status(job, "canceled", within=8)
+
+
 def test_a_task_that_breaks_off_when_its_time_is_up_has_not_succeeded(fleet: Fleet) -> None:
     fleet.worker()
     job = fleet.enqueue("gives_in")

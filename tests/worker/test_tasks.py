@@ -2,17 +2,14 @@
 
 import json
 import os
-from datetime import UTC, datetime
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 import uvloop
 
-from fairlane.context import JobContext
 from fairlane.executors.process import ProcessExecutor
 from fairlane.outcome import Done
-from fairlane.worker.attempt import Attempt
+from support.attempts import an_attempt
 from support.clock import Clock
 from support.workers import Fleet, until
 
@@ -88,6 +85,29 @@ def test_fail_leaves_no_attempt_and_snooze_costs_none(fleet: Fleet, clock: Clock
     assert fleet.ask("select attempt_count from fairlane.jobs where id = %s", sleepy) == 1
 
 
+@pytest.mark.parametrize("how", ["", "_in_thread", "_in_process"])
+def test_fail_and_snooze_mean_the_same_when_they_are_returned(fleet: Fleet, how: str) -> None:
+    fleet.worker()
+    hopeless = fleet.enqueue(f"returns_a_word{how}", '{"word": "fail"}')
+    sleepy = fleet.enqueue(f"returns_a_word{how}", '{"word": "snooze"}')
+
+    fleet.until_status(hopeless, "failed")
+    fleet.until_status(sleepy, "scheduled")
+    assert fleet.ask("select attempt_count from fairlane.jobs where id = %s", sleepy) == 0
+    error = fleet.ask("select last_error from fairlane.jobs where id = %s", hopeless)
+    assert (error["type"], error["message"]) == ("Fail", "the file is gone")
+
+
+@pytest.mark.parametrize("how", ["", "_apart"])
+def test_what_a_job_enqueues_and_emits_has_its_correlation_id(fleet: Fleet, how: str) -> None:
+    fleet.worker()
+    job = fleet.enqueue(f"passes_on{how}", correlation_id="c-17")
+    fleet.until_status(job, "succeeded")
+    child = fleet.ask("select correlation_id from fairlane.jobs where definition_key = 'in_thread'")
+    assert child == "c-17"
+    assert fleet.ask("select correlation_id from fairlane.event") == "c-17"
+
+
 @pytest.mark.parametrize(
     ("key", "says"),
     [
@@ -153,10 +173,11 @@ def test_a_payload_that_does_not_fit_is_parked_unrun_with_its_pointers(
     assert fleet.runs() == []
 
 
-def test_inside_a_job_the_connection_carries_the_tenant(fleet: Fleet) -> None:
+@pytest.mark.parametrize("how", ["", "_in_thread", "_in_process"])
+def test_inside_a_job_the_connection_carries_the_tenant(fleet: Fleet, how: str) -> None:
     fleet.db.execute(
         """
-        create table app_rows (tenant text);
+        create table app_rows (tenant text, seen bool);
         insert into app_rows values ('acme'), ('globex');
         alter table app_rows enable row level security;
         alter table app_rows force row level security;
@@ -164,9 +185,26 @@ def test_inside_a_job_the_connection_carries_the_tenant(fleet: Fleet) -> None:
         """
     )
     fleet.worker()
-    job = fleet.enqueue("tenant_rows", tenant="globex")
+    job = fleet.enqueue(f"tenant_rows{how}", tenant="globex")
     fleet.until_status(job, "succeeded")
     assert result(fleet, job) == ["globex"]
+
+
+def test_a_blocking_connection_keeps_what_it_did_unless_its_block_raises(fleet: Fleet) -> None:
+    fleet.db.execute("create table app_rows (tenant text, seen bool)")
+    fleet.db.execute("insert into app_rows values ('acme')")
+    fleet.worker()
+    job = fleet.enqueue("tenant_rows_in_thread")
+    fleet.until_status(job, "succeeded")
+    assert fleet.db.execute("select * from app_rows").fetchall() == [("acme", True)]
+
+
+def test_a_coroutine_that_would_block_its_worker_is_told_what_to_say(fleet: Fleet) -> None:
+    fleet.worker()
+    job = fleet.enqueue("blocks_by_mistake")
+    fleet.until_status(job, "dead_letter")
+    error = fleet.ask("select last_error from fairlane.jobs where id = %s", job)
+    assert error["message"] == "in a coroutine, it is: async with ctx.connection()"
 
 
 def test_a_large_payload_reaches_its_task(fleet: Fleet) -> None:
@@ -226,28 +264,14 @@ def test_what_the_worker_has_open_is_not_the_tasks() -> None:
     """The loop that workers run on passes every inheritable descriptor on."""
     from worker.tasks import app
 
-    attempt = Attempt(
-        job_id=uuid4(),
-        attempt=1,
-        number=1,
-        tenant_id=uuid4(),
-        tenant="acme",
-        key="open_files",
-        version="1",
-        queue="default",
-        payload={},
-        correlation_id=None,
-        timeout=60,
-        started_at=datetime.now(UTC),
-    )
+    attempt = an_attempt("open_files")
     (task,) = [task for (key, _), task in app.tasks.items() if key == "open_files"]
     theirs, kept = os.pipe()
     try:
         os.set_inheritable(theirs, True)
         name = str(Path(f"/proc/self/fd/{theirs}").readlink())
         executor = ProcessExecutor(task, "", 1_000_000)
-        ctx = JobContext.of(attempt, None)  # type: ignore[arg-type]
-        outcome = uvloop.run(executor.run(attempt, ctx))
+        outcome = uvloop.run(executor.run(attempt))
     finally:
         os.close(theirs)
         os.close(kept)

@@ -109,7 +109,7 @@ def asgi(
 def router(
     url: str | None = None, *, settings: Settings | None = None, limits: Limits | None = None
 ) -> APIRouter:
-    """The calls alone, for `app.include_router(fairlane.router())`; they keep their prefix
+    """The calls alone, for `web.include_router(fairlane.router())`; they keep their prefix
     /api/v1, open with the application's lifespan and close with it."""
     service = _service(url, settings, limits)
 

@@ -11,14 +11,16 @@ from pydantic import BaseModel
 from fairlane import shapes
 from fairlane.access.principal import Principal
 from fairlane.access.refusals import Busy, TookTooLong
-from fairlane.api.problems import Problem
+from fairlane.api.bodies import invalid
+from fairlane.api.problems import blaming
 from fairlane.api.service import Service
 from fairlane.core import calls
 from fairlane.core.connect import send
-from fairlane.errors import FairlaneError, Fault
+from fairlane.errors import FairlaneError, Fault, ValueRefused
 from fairlane.ids import parse_id
 
 BUDGET = 5.0  # seconds that one call takes, at most; whoever schedules does the rest
+EMPTY = 'it is empty: narrow it, or say "all": true for all there are; "dry_run": true counts them'
 NOT_NOW = (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError, Busy, TookTooLong)
 
 
@@ -36,18 +38,19 @@ async def carried_out(
     here: Service, who: Principal, asked: Asked, note: str | None
 ) -> dict[str, Any]:
     assert who.tenant is not None
+    if not (says_which(asked.filter) or asked.all or asked.dry_run):
+        raise invalid(Fault("/filter", EMPTY))
     wanted = filter_of(asked.filter)
-    if not wanted and not asked.all:
-        fault = Fault("/filter", 'say which; an empty filter takes "all": true')
-        raise Problem(422, f"the request is invalid: {fault}", "invalid", [fault])
     if asked.dry_run:
         call = calls.preview_operation(who.tenant, asked.action, wanted)
         async with here.database.acting(who, within=here.limits.read_seconds) as connection:
-            [found] = await send(connection, call)
+            with blaming("/filter/status", ValueRefused):
+                [found] = await send(connection, call)
         return shown(asked, found["matched"], found["at_least"], None)
     call = calls.create_operation(who.tenant, asked.action, wanted, note, asked.per_second)
     async with here.database.acting(who) as connection:
-        [row] = await send(connection, call)
+        with blaming("/filter/status", ValueRefused):
+            [row] = await send(connection, call)
     operation = await driven(here, who, row["id"])
     if operation["state"] == "done":
         return shown(asked, operation["matched"], False, operation)
@@ -76,6 +79,10 @@ async def driven(here: Service, who: Principal, operation: UUID) -> dict[str, An
 async def _read(here: Service, who: Principal, operation: UUID) -> list[Any]:
     async with here.database.acting(who, within=here.limits.read_seconds) as connection:
         return await send(connection, calls.operation(operation, who.tenant))
+
+
+def says_which(wanted: BaseModel) -> bool:
+    return any(value is not None for _, value in wanted)
 
 
 def filter_of(wanted: BaseModel) -> dict[str, Any]:

@@ -1,10 +1,13 @@
-"""Ids in paths: a UUID or a short id, wherever an id is taken."""
+"""Ids in paths and bodies: a UUID or a short id, wherever an id is taken."""
 
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import Depends, Path
+from pydantic import BeforeValidator
+from pydantic_core import PydanticCustomError
 
+from fairlane.errors import IdInvalid
 from fairlane.ids import parse_id
 
 
@@ -22,4 +25,12 @@ async def _job_id(
     return parse_id(job_id)
 
 
+def _in_a_body(given: Any) -> UUID:
+    try:
+        return parse_id(given)
+    except IdInvalid as error:
+        raise PydanticCustomError("id", "{said}", {"said": str(error)}) from None
+
+
 JobId = Annotated[UUID, Depends(_job_id)]
+Id = Annotated[UUID, BeforeValidator(_in_a_body, json_schema_input_type=str)]

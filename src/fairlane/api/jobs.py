@@ -1,8 +1,10 @@
 """/jobs: enqueue, list, look, cancel, run again."""
 
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, Query, Request
+from pydantic import BeforeValidator
 from starlette.responses import Response
 
 from fairlane import shapes
@@ -30,6 +32,7 @@ from fairlane.api.job_service import (
     the_job,
 )
 from fairlane.api.limits import BATCH_ITEMS
+from fairlane.api.lists import listed
 from fairlane.api.models.attempts import AttemptList, LogList, ResultOut
 from fairlane.api.models.changes import JobChangeIn
 from fairlane.api.models.jobs import (
@@ -47,12 +50,13 @@ from fairlane.api.models.operations import BulkIn, BulkOut
 from fairlane.api.moments import Moment
 from fairlane.api.paging import Page, page, part_of
 from fairlane.api.permits import MayAdminister, MayRead, MayWrite
-from fairlane.api.problems import Problem, problem_of
+from fairlane.api.problems import Problem, blaming, problem_of
 from fairlane.api.route import PREFIX, BatchRoute, HotRoute, Route
 from fairlane.api.service import Service
 from fairlane.api.summary import summary_of
 from fairlane.api.tracing import Shown, sending
-from fairlane.errors import Fault
+from fairlane.core import json
+from fairlane.errors import DefinitionInactive, DefinitionNotFound, Fault
 from fairlane.job import JobStatus
 
 router = APIRouter(prefix=f"{PREFIX}/jobs", tags=["jobs"], route_class=Route)
@@ -64,7 +68,9 @@ Text = Annotated[str, Query(min_length=1, max_length=512, pattern=r"^[^\x00]*$")
 
 async def job_filter(
     status: Annotated[
-        list[JobStatus] | None, Query(description="One state or several.", max_length=8)
+        list[JobStatus] | None,
+        BeforeValidator(listed),
+        Query(description="One state or several, also with commas.", max_length=8),
     ] = None,
     source: Annotated[str | None, Query(pattern="^(manual|event|schedule|system)$")] = None,
     queue: Annotated[Text | None, Query(description="The name of a queue.")] = None,
@@ -107,7 +113,7 @@ async def enqueue(request: Request, who: MayWrite) -> Response:
     `reused`)."""
     here: Service = request.app.state.fairlane
     body = await job_in(request)
-    with sending(request) as told:
+    with sending(request) as told, no_such_kind():
         status, shown = await enqueue_job(here, who, body, request.scope[CORRELATION])
         told.sent([Shown(shown)])
     return answer(shown, status)
@@ -130,7 +136,8 @@ async def enqueue_batch(
     with sending(request) as told:
         for index, item in enumerate(items):
             try:
-                asked.append(await here.enqueuer.prepare(who, job_of(item), correlation_id))
+                with no_such_kind():
+                    asked.append(await here.enqueuer.prepare(who, job_of(item), correlation_id))
                 places.append(index)
             except Exception as error:
                 results[index] = refusal(error)
@@ -139,16 +146,23 @@ async def enqueue_batch(
                 results[index] = refusal(found)
             else:
                 status, shown = await shown_of(here, who, found)
-                results[index] = {"status": status, "job": shown}
+                results[index] = {"status": status, "id": shown["id"], "job": shown}
         told.sent([Shown(each["job"]) for each in results if "job" in each])
     return answer({"items": results})
 
 
+no_such_kind = partial(blaming, "/definition_key", DefinitionNotFound, DefinitionInactive)
+
+
 def items_of(body: Any) -> list[Any]:
+    """The jobs of a batch: the body itself, or its `jobs`; or `items`, the word of its answer."""
     faults = []
-    jobs = body.get("jobs") if isinstance(body, dict) else body
-    if isinstance(body, dict) and (extra := [name for name in body if name != "jobs"]):
-        faults.append(Fault(f"/{extra[0]}", "a batch has no such field; it has jobs"))
+    jobs = body
+    if isinstance(body, dict):
+        name = next((name for name in ("jobs", "items") if name in body), "jobs")
+        jobs = body.get(name)
+        if extra := [each for each in body if each != name]:
+            faults.append(Fault(json.pointer_to("", extra[0]), f"a batch has {name} alone"))
     if not isinstance(jobs, list) or not jobs:
         faults.append(Fault("/jobs", "give a list of 1 to 1,000 jobs"))
     elif len(jobs) > BATCH_ITEMS:

@@ -8,7 +8,7 @@ import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import asyncpg
@@ -21,7 +21,7 @@ from fairlane import errors
 from fairlane.access import refusals
 from fairlane.core import json
 from fairlane.definitions.apply import PlanStale
-from fairlane.errors import FairlaneError, Fault, Faulty, IdInvalid
+from fairlane.errors import FairlaneError, Fault, IdInvalid, PayloadInvalid
 from fairlane.scheduler.asking import FireRefused
 from fairlane.scheduler.store import TriggerChanged
 
@@ -89,12 +89,29 @@ class Problem(Exception):
 
 @contextmanager
 def within(place: str) -> Iterator[None]:
-    """A pointer leads into the body. What is wrong with a part is found from that part on."""
+    """A pointer leads into the body. What is wrong with a part is found from that part on; what the
+    database refuses of it, it refuses as a whole."""
     try:
         yield
-    except Faulty as error:
-        error.faults = [Fault(place + each.pointer, each.message) for each in error.faults]
+    except PayloadInvalid as error:
+        found = [Fault(place + each.pointer, each.message) for each in error.faults]
+        error.faults = found or [Fault(place, without_command(_line(error)))]
         raise
+
+
+@contextmanager
+def blaming(pointer: str, *kinds: type[FairlaneError]) -> Iterator[None]:
+    """Errors of these kinds are about one field of the body, and the caller is told which."""
+    try:
+        yield
+    except kinds as error:
+        raise blamed(error, pointer) from None
+
+
+def blamed(error: Exception, pointer: str) -> Problem:
+    """The problem of an error, with its place in the body where it does not say one itself."""
+    problem = problem_of(error)
+    return replace(problem, faults=problem.faults or [Fault(pointer, problem.detail)])
 
 
 def not_there(what: str = "job") -> Problem:
@@ -206,7 +223,7 @@ def problem_of(error: Exception) -> Problem:
 
 
 def _refusal(error: Exception, status: int, slug: str) -> Problem:
-    said = " ".join(str(error).split())
+    said = _line(error)
     if isinstance(error, UNTOLD):
         log.error("%s", said)
         return Problem(503, "the database does not answer; try again", slug, retry_after=1)
@@ -219,6 +236,10 @@ def _refusal(error: Exception, status: int, slug: str) -> Problem:
         faults=getattr(error, "faults", ()),
         retry_after={429: BACKLOG_PAUSE, 503: 1}.get(status),
     )
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())
 
 
 def without_command(said: str) -> str:

@@ -13,7 +13,11 @@ LINES = 200  # of one job in one look; what is more comes with the next
 ALL_LINES = 1000
 
 ONGOING = """
-(select id from fairlane.job where tenant_id = $1 and status = 'running' limit $2)
+(select j.id
+   from fairlane.running_ids() r (id)
+  cross join lateral (select id from fairlane.job
+                       where id = r.id and tenant_id = $1 and status = 'running' offset 0) j
+  limit $2)
 union
 (select id from fairlane.job where tenant_id = $1 order by id desc limit $2)
 union

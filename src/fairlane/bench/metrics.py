@@ -3,13 +3,13 @@
 import asyncio
 import time
 from statistics import median
-from typing import Any
 
 from fairlane.app import Fairlane
+from fairlane.bench.countdown import Countdown
 from fairlane.bench.line import Bar, Line
 from fairlane.bench.progress import say
 from fairlane.bench.scratch import Scratch
-from fairlane.bench.world import KIND, QUEUE, World
+from fairlane.bench.world import QUEUE, World
 from fairlane.core import json
 from fairlane.metrics.figures import Figures
 from fairlane.metrics.text import Page, names_of
@@ -56,20 +56,11 @@ async def _overhead(scratch: Scratch, rounds: int, jobs: int) -> Line:
 async def _drain(world: World, jobs: int, metrics: Working | None) -> float:
     await world.fill(jobs, 1)
     app = Fairlane(world.url)
-    left = jobs
-    done = asyncio.Event()
-
-    @app.job(KIND)
-    async def noop(**payload: Any) -> None:
-        nonlocal left
-        left -= 1
-        if left == 0:
-            done.set()
-
+    countdown = Countdown(app, jobs)
     worker = Worker(app, world.url, {QUEUE: SLOTS}, metrics=metrics)
     start = time.process_time()
     running = asyncio.create_task(worker.run())
-    await done.wait()
+    await countdown.over()
     seconds = time.process_time() - start
     worker.stop()
     await running

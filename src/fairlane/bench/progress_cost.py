@@ -5,13 +5,14 @@ import time
 from typing import Any
 
 from fairlane.app import Fairlane
+from fairlane.bench.countdown import Countdown
 from fairlane.bench.line import Bar, Line
 from fairlane.bench.progress import say
 from fairlane.bench.scratch import Scratch
 from fairlane.bench.turns import Sides
 from fairlane.bench.waiting import until
 from fairlane.bench.worker import working
-from fairlane.bench.world import KIND, QUEUE
+from fairlane.bench.world import QUEUE
 from fairlane.context import JobContext
 from fairlane.core import calls
 from fairlane.core.connect import send
@@ -139,23 +140,14 @@ async def _throughput(scratch: Scratch, jobs: int) -> Line:
         talk = Talk(app)
         # Two hundred times a thousand reports a second would be the loop's own limit.
         talk.pause = 0.1
-        left, done = jobs, asyncio.Event()
-
-        @app.job(KIND)
-        async def noop(**payload: Any) -> None:
-            nonlocal left
-            left -= 1
-            if left == 0:
-                done.set()
+        countdown = Countdown(app, jobs)
 
         async def drain() -> float:
-            nonlocal left
-            left = jobs
-            done.clear()
+            countdown.begin_again(jobs)
             await world.fill(jobs, 1)
             start = time.perf_counter()
             async with working(app, world, 100):
-                await done.wait()
+                await countdown.over()
                 return jobs / (time.perf_counter() - start)
 
         # All of this worker's slots are taken by those who talk.

@@ -174,7 +174,7 @@ async def _idle(scratch: Scratch, seconds: int) -> Line:
         await world.connection.execute("delete from fairlane.trigger where chore is not null")
         await world.settle_down()
         process = await crew.schedule()
-        await asyncio.sleep(3)
+        await asyncio.sleep(3)  # what it does at its start is not what it does when idle
         sessions = await world.connection.fetch(
             "select pid from pg_stat_activity where application_name in"
             " ('fairlane scheduler', 'fairlane listener') and datname = current_database()"

@@ -10,6 +10,7 @@ from statistics import median, quantiles
 from typing import Any
 
 from fairlane.app import Fairlane
+from fairlane.bench.countdown import Countdown
 from fairlane.bench.line import Line
 from fairlane.bench.progress import say
 from fairlane.bench.scratch import Scratch
@@ -33,20 +34,11 @@ async def _drain(scratch: Scratch, slots: int, jobs: int) -> Line:
         say(f"worker: {jobs:,} jobs, {slots} slots")
         await world.fill(jobs, 1)
         app = Fairlane(world.url)
-        left = jobs
-        done = asyncio.Event()
-
-        @app.job(KIND)
-        async def noop(**payload: Any) -> None:
-            nonlocal left
-            left -= 1
-            if left == 0:
-                done.set()
-
+        countdown = Countdown(app, jobs)
         before = _memory()
         cpu, start = time.process_time(), time.perf_counter()
         async with working(app, world, slots):
-            await done.wait()
+            await countdown.over()
         seconds = time.perf_counter() - start
         cpu = time.process_time() - cpu
         return Line(

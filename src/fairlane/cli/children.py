@@ -1,12 +1,12 @@
 """The processes that `fairlane up` runs: started, heard, restarted, stopped."""
 
 import asyncio
-import ctypes
-import os
 import signal
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+
+from fairlane.parent import die_with_parent
 
 FIRST_DELAY, LONGEST_DELAY = 0.5, 30.0
 STEADY = 60.0  # one that lived this long starts with a clean slate
@@ -83,7 +83,7 @@ class Child:
             stderr=asyncio.subprocess.STDOUT,
             # Ctrl-C is for us: we stop the others in order.
             start_new_session=True,
-            preexec_fn=_die_with_parent(),
+            preexec_fn=die_with_parent(signal.SIGTERM),
             pass_fds=self._keeps,
         )
         self._say(f"{self.name} started, process {self._process.pid}")
@@ -100,18 +100,3 @@ class Child:
                 self._say(f"{self.name}: {line.decode(errors='replace').rstrip()}")
         if rest:
             self._say(f"{self.name}: {rest.decode(errors='replace')}")
-
-
-def _die_with_parent() -> Callable[[], None] | None:
-    """What a child runs before its program: when we are killed, the kernel stops it too."""
-    if sys.platform != "linux":
-        return None
-    prctl = ctypes.CDLL(None, use_errno=True).prctl
-    parent = os.getpid()
-
-    def before() -> None:
-        prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
-        if os.getppid() != parent:
-            os._exit(1)
-
-    return before

@@ -4,7 +4,8 @@ from typing import Any
 
 import click
 
-from fairlane.cli import applying, params
+from fairlane.cli import defining, params
+from fairlane.cli.applying import carry_out, file_options
 from fairlane.cli.queues import delays
 from fairlane.cli.render import ago, or_none, print_fields, print_json, print_table
 from fairlane.cli.session import Session, actor, with_database
@@ -67,14 +68,24 @@ async def show(db: Session, /, key: str, version: str | None, as_json: bool) -> 
 
 
 @definitions.command()
-@applying.file_options
+@file_options
 @params.json_option
 @with_database
 async def apply(
     db: Session, /, file: str, dry_run: bool, yes: bool, form: str | None, as_json: bool
 ) -> None:
     """Bring definitions to what a file says: all of it, or none if anything in it is wrong."""
-    await applying.apply_file(db, file, form, dry_run=dry_run, ask=not yes, as_json=as_json)
+    from fairlane.definitions import apply
+
+    written = await defining.read(db, file, form)
+    planned = await apply.plan(db.conn, written)
+    await carry_out(
+        planned,
+        lambda: apply.apply(db.conn, written, planned=planned, actor=actor()),
+        dry_run=dry_run,
+        yes=yes,
+        as_json=as_json,
+    )
 
 
 def limit_options(command: params.F) -> params.F:
@@ -125,7 +136,7 @@ async def set_definition(
 
     What code registers does not undo this; `reset` does.
     """
-    await applying.change(db, key, version, params.changes_of(options), as_json)
+    await defining.change(db, key, version, params.changes_of(options), as_json)
 
 
 @definitions.command()
@@ -138,7 +149,7 @@ async def reset(db: Session, /, key: str, version: str | None, as_json: bool) ->
     from fairlane.definitions import apply
 
     changed = await apply.reset(db.conn, key, version, actor=actor())
-    applying.print_outcome(changed, as_json)
+    defining.print_outcome(changed, as_json)
 
 
 @definitions.command()
@@ -148,7 +159,7 @@ async def reset(db: Session, /, key: str, version: str | None, as_json: bool) ->
 @with_database
 async def pause(db: Session, /, key: str, version: str | None, as_json: bool) -> None:
     """Refuse new jobs and start none that wait; what runs goes on."""
-    await applying.change(db, key, version, {"is_active": False}, as_json)
+    await defining.change(db, key, version, {"is_active": False}, as_json)
 
 
 @definitions.command()
@@ -158,8 +169,8 @@ async def pause(db: Session, /, key: str, version: str | None, as_json: bool) ->
 @with_database
 async def resume(db: Session, /, key: str, version: str | None, as_json: bool) -> None:
     """Let a paused definition go on; what waited starts within a minute."""
-    version = version or await applying.paused_version(db, key)
-    await applying.change(db, key, version, {"is_active": True}, as_json)
+    version = version or await defining.paused_version(db, key)
+    await defining.change(db, key, version, {"is_active": True}, as_json)
 
 
 @definitions.command()
@@ -191,7 +202,7 @@ async def history(db: Session, /, key: str, limit: int, as_json: bool) -> None:
                 ago(row["at"], now),
                 row["actor"],
                 row["detail"].get("version", "1"),
-                applying.in_words(row["action"], row["detail"]),
+                defining.in_words(row["action"], row["detail"]),
             ]
             for row in rows
         ],

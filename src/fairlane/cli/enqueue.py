@@ -12,7 +12,6 @@ from fairlane.cli.session import Session, actor, with_database
 if TYPE_CHECKING:
     from fairlane.client.kinds import Fitted
     from fairlane.client.request import Request
-    from fairlane.errors import PayloadInvalid
 
 PRIORITY = click.IntRange(-(2**31), 2**31 - 1)
 
@@ -52,15 +51,11 @@ async def enqueue(
     from fairlane.cli.shapes import job as shape
     from fairlane.cli.wait import JOB, wait_for
     from fairlane.core import calls
-    from fairlane.errors import PayloadInvalid
     from fairlane.observe import trace
 
     payload = payload or {}
     refuse_large(payload, key, db.settings.payload_limit)
-    try:
-        validated = await fit(db, key, fields["version"], tenant, payload)
-    except PayloadInvalid as error:
-        return tell(error, key)
+    validated = await fit(db, key, fields["version"], tenant, payload)
     request = {
         "tenant": tenant,
         "definition": key,
@@ -114,16 +109,6 @@ async def fit(
     except StopIteration as done:
         fitted: Fitted = done.value
         return fitted.requests[0]
-
-
-def tell(error: "PayloadInvalid", key: str) -> int:
-    """One fault in one line; several, a line each: each has its place."""
-    if len(error.faults) < 2:
-        raise error
-    click.echo(f'fairlane: the payload of "{key}" does not fit:', err=True)
-    for fault in error.faults:
-        click.echo(f"  {' '.join(str(fault).split())}", err=True)
-    return 1
 
 
 def refuse_large(payload: dict[str, Any], key: str, limit: int) -> None:

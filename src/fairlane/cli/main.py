@@ -27,7 +27,7 @@ COMMANDS = {
     "plans": "fairlane.cli.plans:plans",
     "queues": "fairlane.cli.queues:queues",
     "definitions": "fairlane.cli.definitions:definitions",
-    "triggers": "fairlane.cli.triggers:triggers",
+    "triggers": "fairlane.cli.trigger_files:triggers",
     "events": "fairlane.cli.events:events",
     "tokens": "fairlane.cli.tokens:tokens",
     "workers": "fairlane.cli.workers:workers",

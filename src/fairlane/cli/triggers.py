@@ -6,15 +6,8 @@ from uuid import UUID
 import click
 
 from fairlane.cli import params
-from fairlane.cli.applying import SIGNS, agree, at_a_terminal, file_options, value, wrong_call
-from fairlane.cli.render import (
-    ago,
-    clean,
-    print_fields,
-    print_json,
-    print_more,
-    print_table,
-)
+from fairlane.cli.applying import wrong_call
+from fairlane.cli.render import ago, clean, print_fields, print_json, print_more, print_table
 from fairlane.cli.session import Session, actor, with_database
 
 if TYPE_CHECKING:
@@ -137,7 +130,7 @@ async def show(db: Session, /, trigger_id: UUID, as_json: bool) -> None:
     came = await asking.deliveries(db.conn, trigger, None, 10)
     if came:
         click.echo()
-        await _print_deliveries(db, [each for _, each in came])
+        await print_deliveries(db, [each for _, each in came])
 
 
 @triggers.command()
@@ -158,7 +151,7 @@ async def create(db: Session, /, tenant: str, paused: bool, as_json: bool, **opt
     on = given.get("event_name") or f"at {given.get('cron_expr')}"
     given.setdefault("label", f"{given['definition_key']} {on}")
     async with db.conn.transaction():
-        await _act(db)
+        await act(db)
         made = await store.create(db.conn, tenant, {**given, "is_enabled": not paused})
     _print(made, as_json, "made")
 
@@ -200,175 +193,9 @@ async def delete(db: Session, /, trigger_id: UUID, as_json: bool) -> None:
     from fairlane.scheduler import store
 
     async with db.conn.transaction():
-        await _act(db)
+        await act(db)
         gone = await store.delete(db.conn, trigger_id)
     _print(gone, as_json, "deleted")
-
-
-@triggers.command()
-@trigger_argument
-@params.option("--data", parse=params.payload, metavar="JSON|-", help="Of the event it stands for.")
-@click.option("--tenant", metavar="T", help="For a trigger that is for all.")
-@params.json_option
-@with_database
-async def fire(
-    db: Session, /, trigger_id: UUID, data: Any, tenant: str | None, as_json: bool
-) -> None:
-    """Run a trigger once, now; prints the job's id."""
-    from fairlane.cli.shapes import job
-    from fairlane.core import calls
-    from fairlane.scheduler import asking, store
-
-    async with db.conn.transaction():
-        await _act(db)
-        trigger = await store.find(db.conn, trigger_id)
-        made = await asking.fire(db.conn, trigger, data, trigger.tenant or tenant)
-    if as_json:
-        print_json(job((await db.send(calls.job(made)))[0]))
-    else:
-        click.echo(str(made))
-
-
-@triggers.command()
-@trigger_argument
-@click.option("--count", type=click.IntRange(1, 1000), default=5, show_default=True)
-@params.option("--after", parse=params.moment, metavar="TIME", help="From now on if not given.")
-@params.json_option
-@with_database
-async def preview(db: Session, /, trigger_id: UUID, count: int, after: Any, as_json: bool) -> None:
-    """Show the next times of a schedule, in UTC and in its own zone."""
-    from datetime import timedelta
-    from zoneinfo import ZoneInfo
-
-    from fairlane.scheduler import asking, store
-
-    trigger = await store.find(db.conn, trigger_id)
-    if isinstance(after, timedelta):
-        after = await db.now() + after
-    times = await asking.preview(db.conn, trigger, count, after)
-    if as_json:
-        print_json({"times": times})
-        return
-    zone = ZoneInfo(trigger.timezone or "UTC")
-    for each in times:
-        local = each.astimezone(zone)
-        click.echo(f"{each:%Y-%m-%d %H:%M} UTC   {local:%a %Y-%m-%d %H:%M %Z}")
-
-
-@triggers.command()
-@trigger_argument
-@click.option("--limit", type=click.IntRange(1, 200), default=50, show_default=True, help="Rows.")
-@params.json_option
-@with_database
-async def deliveries(db: Session, /, trigger_id: UUID, limit: int, as_json: bool) -> None:
-    """Show what came of a trigger, newest first."""
-    from fairlane.cli.shapes import page
-    from fairlane.scheduler import asking, store
-
-    trigger = await store.find(db.conn, trigger_id)
-    found = [each for _, each in await asking.deliveries(db.conn, trigger, None, limit)]
-    if as_json:
-        print_json(page(found))
-    else:
-        await _print_deliveries(db, found)
-
-
-@triggers.command("test")
-@trigger_argument
-@click.option("--tenant", metavar="T", help="Whose events, for a trigger that is for all.")
-@click.option("--limit", type=click.IntRange(1, 200), default=50, show_default=True, help="Events.")
-@params.json_option
-@with_database
-async def test_trigger(
-    db: Session, /, trigger_id: UUID, tenant: str | None, limit: int, as_json: bool
-) -> None:
-    """Hold a trigger against the latest events: what matches, why not, and what comes of it."""
-    from fairlane.scheduler import store, trial
-
-    trigger = await store.find(db.conn, trigger_id)
-    whose = trigger.tenant or tenant
-    if whose is None:
-        raise wrong_call("the trigger is for all tenants; give --tenant T")
-    tenant_id = await db.value("select (fairlane.tenant_named($1)).id", whose)
-    found = await trial.against_latest(db.conn, trigger, tenant_id, limit)
-    if as_json:
-        print_json({**trial.summary(found), "items": found})
-        return
-    now = await db.now()
-    print_table(
-        ["WHEN", "EVENT", "NAME", "MATCHES", "WHAT COMES OF IT"],
-        [
-            [
-                ago(each["emitted_at"], now),
-                each["event_id"],
-                each["event_name"],
-                "yes" if each["matches"] else "no",
-                each["reason"] or (each["error"] or {}).get("message") or each["payload"],
-            ]
-            for each in found
-        ],
-        empty="no events yet; emit one with: fairlane events emit NAME --tenant T",
-    )
-
-
-@triggers.command()
-@file_options
-@params.json_option
-@with_database
-async def apply(
-    db: Session, /, file: str, dry_run: bool, yes: bool, form: str | None, as_json: bool
-) -> None:
-    """Bring triggers to what a file says: all of it, or none if anything in it is wrong.
-
-    A list under `triggers`, each with its tenant; a trigger is known by tenant and label.
-    """
-    from fairlane.scheduler import file as files
-
-    written = await _read(db, file, form)
-    ask = not yes and not as_json and at_a_terminal()
-    changes = await files.apply(db.conn, written, keep=False)
-    if not as_json:
-        for each in changes:
-            click.echo(f"{SIGNS[each.kind]} {clean(_name(each.trigger))}: {each.kind}")
-            for pointer, old, new in each.differences:
-                click.echo(f"    {clean(pointer)}: {value(old)} → {value(new)}")
-        counts = {kind: sum(each.kind == kind for each in changes) for kind in SIGNS}
-        click.echo(", ".join(f"{count} {kind}" for kind, count in counts.items()))
-    if dry_run:
-        click.echo("nothing was changed: this was a dry run", err=True)
-    else:
-        if ask and any(each.kind != "same" for each in changes):
-            agree()
-        changes = await files.apply(db.conn, written, actor=actor(), keep=True)
-    if as_json:
-        print_json({"items": [each.as_dict() for each in changes], "dry_run": dry_run})
-
-
-async def _read(db: Session, path: str, form: str | None) -> Any:
-    """The triggers of a file, or every fault of it on stderr."""
-    from fairlane.definitions.file import File, contents, document, format_of
-    from fairlane.errors import Faulty
-    from fairlane.scheduler import file as files
-
-    form = form or ("yaml" if path == "-" else format_of(path))
-    if form is None:
-        raise wrong_call(f"{path}: name it .yaml, .yml, .toml or .json, or give --format")
-    found = File("stdin" if path == "-" else path, [])
-    try:
-        name, data = contents(path)
-        held, lines = document(data, form, name)
-        found = File(name, [], [], lines)
-        return await files.read(db.conn, held, name)
-    except OSError as error:
-        raise wrong_call(f"{path}: {error.strerror or error}") from None
-    except Faulty as error:
-        if not error.faults:
-            raise
-        for fault in error.faults:
-            told = clean(str(fault) if fault.pointer else fault.message)
-            click.echo(f"fairlane: {found.place(fault.pointer)}: {told}", err=True)
-        click.echo("fairlane: nothing was changed", err=True)
-        raise click.exceptions.Exit(1) from None
 
 
 async def _change(
@@ -377,13 +204,13 @@ async def _change(
     from fairlane.scheduler import store
 
     async with db.conn.transaction():
-        await _act(db)
+        await act(db)
         old = await store.find(db.conn, trigger_id)
         new = await store.change(db.conn, old, changes)
     _print(new, as_json, done)
 
 
-async def _act(db: Session) -> None:
+async def act(db: Session) -> None:
     """The audit names who it was."""
     await db.conn.execute("select set_config('fairlane.actor', $1, true)", actor())
 
@@ -392,14 +219,10 @@ def _print(trigger: "Trigger", as_json: bool, done: str) -> None:
     if as_json:
         print_json(trigger.shape())
     else:
-        click.echo(f"{done}: {trigger.id} {clean(_name(trigger))}")
+        click.echo(f"{done}: {trigger.id} {clean(trigger.name)}")
 
 
-def _name(trigger: "Trigger") -> str:
-    return f'"{trigger.label}" of {trigger.tenant or "the installation"}'
-
-
-async def _print_deliveries(db: Session, came: list[dict[str, Any]]) -> None:
+async def print_deliveries(db: Session, came: list[dict[str, Any]]) -> None:
     now = await db.now()
     print_table(
         ["WHEN", "FOR", "STATUS", "JOB", "ERROR"],

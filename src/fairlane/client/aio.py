@@ -69,7 +69,8 @@ class Pools:
             async with asyncio.timeout(PATIENCE):
                 return await connect.send(connection, call)
         except GONE as error:
-            connection.terminate()
+            with contextlib.suppress(asyncpg.InterfaceError):  # the pool may know already
+                connection.terminate()
             raise OutcomeUnknown(str(error) or "no answer") from None
         except asyncpg.PostgresError as error:
             if refusal := _refusal(error):

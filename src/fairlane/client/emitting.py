@@ -12,6 +12,7 @@ from fairlane.client.aio import Pools
 from fairlane.client.request import an_object, checked_text, encoded
 from fairlane.core import json
 from fairlane.core.calls import Call
+from fairlane.correlation import passed_on
 from fairlane.ids import uuid7
 
 # Casts are spelled out: SQLAlchemy would take the second colon of `::text` for a parameter.
@@ -65,7 +66,7 @@ class Emission:
             "name": checked_text("name", name),
             "data": found,
             "id": str(uuid7()) if id is None else checked_text("id", str(id)),
-            "correlation_id": correlation_id,
+            "correlation_id": correlation_id or passed_on(),
         }
         self.call = Call(_EMIT, (json.dumps([event]),))
 

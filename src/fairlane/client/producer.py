@@ -1,12 +1,13 @@
 """How requests reach the database: by connections of our own, or through the caller's."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from fairlane.client import adapters
 from fairlane.client.adapters import Steps
 from fairlane.client.aio import FIRST_PAUSE, TRIES, OutcomeUnknown, Pools
+from fairlane.client.checking import Tasks
 from fairlane.client.kinds import Fitted, Kinds
 from fairlane.client.request import Request
 from fairlane.client.sync import Portal
@@ -17,9 +18,7 @@ from fairlane.core.connect import Record
 from fairlane.errors import DatabaseUnavailable, DefinitionNotFound
 from fairlane.job import Enqueued
 from fairlane.observe import tracing
-from fairlane.task import Task
 
-Tasks = Mapping[tuple[str, str], Task[..., Any]]
 Send = Callable[[Call], Awaitable[Sequence[Record]]]
 
 # How often payloads are validated anew because their definition has changed meanwhile.

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import msgspec
 
+from fairlane import correlation
 from fairlane.client.request import Request
 from fairlane.core import calls, json
 from fairlane.core.calls import Call
@@ -206,7 +207,7 @@ def _item(request: Request) -> _Item:
         delay=when.total_seconds() if isinstance(when, timedelta) else None,
         dedupe_key=request.dedupe_key,
         concurrency_key=request.concurrency_key,
-        correlation_id=request.correlation_id,
+        correlation_id=request.correlation_id or correlation.passed_on(),
         max_attempts=request.max_attempts,
         inputs_hash=request.inputs_hash,
         reuse=request.reuse,

@@ -21,12 +21,22 @@ class Call:
     args: tuple[Any, ...] = ()
 
 
+# What an application brings ---------------------------------------------------
+
+
 def enqueue(requests: Sequence[Mapping[str, Any]]) -> Call:
     return Call("select * from fairlane.enqueue_many($1::text::jsonb)", (dumps(requests),))
 
 
 def define(definitions: Sequence[Mapping[str, Any]]) -> Call:
     return Call("select * from fairlane.define($1::text::jsonb)", (dumps(definitions),))
+
+
+def definition(definition_id: UUID) -> Call:
+    return Call("select * from fairlane.definition where id = $1", (definition_id,))
+
+
+# The life of a worker, and of the attempts that it holds ----------------------
 
 
 def register_worker(
@@ -65,7 +75,14 @@ def beat(worker: UUID, *, draining: bool = False) -> Call:
 
 
 def claim_queues(worker: UUID, queues: Sequence[str], slots: Sequence[int]) -> Call:
-    return Call("select * from fairlane.claim_queues($1, $2, $3)", (worker, queues, slots))
+    """In the order of the fields of an Attempt, which is made of a row without asking for each by
+    its name."""
+    return Call(
+        "select job_id, attempt, counted, tenant_id, tenant, definition_key, version, queue,"
+        " correlation_id, timeout_seconds, started_at, definition_id, revision, inputs_hash, reuse,"
+        " trace, last_trace, waited, payload, max_attempts from fairlane.claim_queues($1, $2, $3)",
+        (worker, queues, slots),
+    )
 
 
 def finish(
@@ -137,24 +154,8 @@ def report(worker: UUID, reports: Sequence[Mapping[str, Any]]) -> Call:
     return Call("select fairlane.report($1, $2::text::jsonb)", (worker, dumps(reports)))
 
 
-def definition(definition_id: UUID) -> Call:
-    return Call("select * from fairlane.definition where id = $1", (definition_id,))
-
-
 def stop_worker(worker: UUID) -> Call:
     return Call("select fairlane.stop_worker($1)", (worker,))
-
-
-def drain_worker(worker: UUID) -> Call:
-    return Call("select fairlane.drain_worker($1)", (worker,))
-
-
-def forget_worker(worker: UUID) -> Call:
-    return Call("select fairlane.forget_worker($1)", (worker,))
-
-
-def housekeep(holder: UUID) -> Call:
-    return Call("select * from fairlane.housekeep($1)", (holder,))
 
 
 def payload(worker: UUID, job_id: UUID, attempt: int) -> Call:
@@ -163,6 +164,20 @@ def payload(worker: UUID, job_id: UUID, attempt: int) -> Call:
         " where id = $1 and worker_id = $2 and attempt = $3 and status = 'running'",
         (job_id, worker, attempt),
     )
+
+
+# Keeping the house ------------------------------------------------------------
+
+
+def housekeep(holder: UUID) -> Call:
+    return Call("select * from fairlane.housekeep($1)", (holder,))
+
+
+def run_chore(chore: str) -> Call:
+    return Call("select fairlane.run_chore($1)::text", (chore,))
+
+
+# Jobs that are there ----------------------------------------------------------
 
 
 def job(job_id: UUID, tenant: str | None = None) -> Call:
@@ -220,6 +235,13 @@ def retry(job_id: UUID, tenant: str | None = None) -> Call:
     return Call("select fairlane.retry($1, $2)", (job_id, tenant))
 
 
+def explain(job_id: UUID, tenant: str | None = None) -> Call:
+    return Call("select fairlane.explain($1, $2)::text", (job_id, tenant))
+
+
+# Dead letters -----------------------------------------------------------------
+
+
 def replay(
     job_id: UUID,
     payload: Mapping[str, Any] | None = None,
@@ -254,8 +276,7 @@ def reopen_dead_letter(job_id: UUID, tenant: str | None = None) -> Call:
     return Call("select fairlane.reopen_dead_letter($1, $2)", (job_id, tenant))
 
 
-def explain(job_id: UUID, tenant: str | None = None) -> Call:
-    return Call("select fairlane.explain($1, $2)::text", (job_id, tenant))
+# Alerts -----------------------------------------------------------------------
 
 
 def acknowledge_alert(alert_id: UUID, note: str | None = None) -> Call:
@@ -280,6 +301,9 @@ def set_alert_channel(name: str, changes: Mapping[str, Any]) -> Call:
 
 def test_alert(rule: str) -> Call:
     return Call("select * from fairlane.test_alert($1)", (rule,))
+
+
+# Tenants, plans, queues and workers, by an operator ---------------------------
 
 
 def create_tenant(slug: str, plan: str, name: str, changes: Mapping[str, Any]) -> Call:
@@ -315,6 +339,17 @@ def pause_queue(name: str) -> Call:
 
 def resume_queue(name: str) -> Call:
     return Call("select fairlane.resume_queue($1)", (name,))
+
+
+def drain_worker(worker: UUID) -> Call:
+    return Call("select fairlane.drain_worker($1)", (worker,))
+
+
+def forget_worker(worker: UUID) -> Call:
+    return Call("select fairlane.forget_worker($1)", (worker,))
+
+
+# Events and triggers ----------------------------------------------------------
 
 
 def emit(events: Sequence[Mapping[str, Any]]) -> Call:
@@ -380,14 +415,13 @@ def dedupe(items: Sequence[Mapping[str, Any]]) -> Call:
     return Call("select * from fairlane.dedupe($1::text::jsonb)", (dumps(items),))
 
 
-def run_chore(chore: str) -> Call:
-    return Call("select fairlane.run_chore($1)::text", (chore,))
-
-
 def fire_now(trigger: UUID, job: Mapping[str, Any], tenant: str | None = None) -> Call:
     return Call(
         "select * from fairlane.fire_now($1, $2::text::jsonb, $3)", (trigger, dumps(job), tenant)
     )
+
+
+# Saved lists of the web pages -------------------------------------------------
 
 
 def save_view(tenant: str, name: str, query: str) -> Call:
@@ -396,6 +430,9 @@ def save_view(tenant: str, name: str, query: str) -> Call:
 
 def forget_view(tenant: str, name: str) -> Call:
     return Call("select fairlane.forget_view($1, $2)", (tenant, name))
+
+
+# One verb for many jobs -------------------------------------------------------
 
 
 def preview_operation(tenant: str, action: str, wanted: Mapping[str, Any]) -> Call:

@@ -69,6 +69,8 @@ def check(value: Any, what: str) -> None:
 
 def pointer_to(pointer: str, key: str | int) -> str:
     """The JSON pointer to a member of what `pointer` points to."""
+    if isinstance(key, int):
+        return f"{pointer}/{key}"
     escaped = str(key).replace("~", "~0").replace("/", "~1")
     return f"{pointer}/{escaped.encode(errors='backslashreplace').decode()}"
 

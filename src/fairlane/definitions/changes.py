@@ -32,6 +32,10 @@ class Change:
         }
 
     @property
+    def name(self) -> str:
+        return f"{self.definition.key} {self.definition.version}"
+
+    @property
     def said(self) -> tuple[Any, ...]:
         """What a person agreed to; ids and times are made anew each time."""
         name = (self.definition.key, self.definition.version)

@@ -23,6 +23,7 @@ SERVER_CHECKS: list[Look] = [
     server.version,
     server.schema,
     server.server_settings,
+    server.row_security,
 ]
 SCHEMA_CHECKS: list[Look] = [
     server.old_transactions,

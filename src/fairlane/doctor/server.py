@@ -53,6 +53,24 @@ async def server_settings(conn: Connection) -> Check:
     return ok("server settings", "writes are durable, autovacuum is on")
 
 
+async def row_security(conn: Connection) -> Check:
+    """Does it bind who asks? Workers do, so that a task's own tables are apart."""
+    user = await conn.fetchval("select current_user")
+    if await conn.fetchval(
+        """
+        select rolsuper or rolbypassrls
+          from pg_roles
+         where rolname = current_user
+        """
+    ):
+        return warn(
+            "row security",
+            f"{user} is not bound by it, so that ctx.connection() shows all tenants' rows",
+            "have FAIRLANE_DATABASE_URL name a role that is no superuser and has no bypassrls",
+        )
+    return ok("row security", f"binds {user}")
+
+
 async def old_transactions(conn: Connection) -> Check:
     """What keeps vacuum from its work: sessions, prepared transactions, replication slots."""
     row = await conn.fetchrow("select holder, seconds from fairlane.oldest_snapshot()")
@@ -72,6 +90,4 @@ async def old_transactions(conn: Connection) -> Check:
         return ok(name, f"{seconds:.0f} s")
     found = f"{holder} is open for {seconds / 60:.0f} min and keeps dead rows from vacuum"
     verdict = Verdict.FAIL if seconds > TOO_OLD else Verdict.WARN
-    return Check(
-        name, verdict, found, "end it: claims slow down with every job that ends meanwhile"
-    )
+    return Check(name, verdict, found, "end it: tables grow with every job that ends meanwhile")

@@ -99,9 +99,10 @@ _GONE = re.compile(r"drop\s+index\s+(?:concurrently\s+)?(?:if\s+exists\s+)?fairl
 
 
 def expected_indexes() -> set[str]:
-    """Those that the migrations make by name and none of them drops."""
+    """Those that the migrations make by name and no later one drops; one may make anew what it
+    drops."""
     names: set[str] = set()
     for migration in migrate.Source.read(migrate.SQL).migrations:
-        names |= set(_MADE.findall(migration.text))
         names -= set(_GONE.findall(migration.text))
+        names |= set(_MADE.findall(migration.text))
     return names

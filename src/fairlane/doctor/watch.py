@@ -8,6 +8,8 @@ from fairlane.doctor.verdict import Check, Verdict, fail, ok, warn
 
 Connection = asyncpg.Connection
 
+RUNBOOKS = "docs/operating/runbooks.md"
+
 
 async def promises(conn: Connection) -> Check:
     """The self-audit's counts; a violation of the last week is trouble, an older one a warning."""
@@ -28,7 +30,7 @@ async def promises(conn: Connection) -> Check:
             f"{row['name']} was broken {row['violations']} times, last at "
             f"{row['last_violation_at']:%Y-%m-%d %H:%M}: {row['seen']}"
         )
-        step = "select fairlane.regate(), and report it as a bug; docs/alerts.md, broken_promise"
+        step = f"select fairlane.regate(), and report it as a bug; {RUNBOOKS}, broken_promise"
         return (fail if row["is_new"] else warn)("self-audit", found, step)
     if late is None:
         return ok("self-audit", "no process has led yet; a worker or a scheduler does")
@@ -51,7 +53,7 @@ async def alerts(conn: Connection) -> Check:
     )
     critical = any(row["severity"] == "critical" for row in firing)
     verdict = Verdict.FAIL if critical else Verdict.WARN
-    return Check("alerts", verdict, found, "fairlane alerts list; docs/alerts.md says what to do")
+    return Check("alerts", verdict, found, f"fairlane alerts list; what to do: {RUNBOOKS}")
 
 
 async def reach(conn: Connection) -> Check:

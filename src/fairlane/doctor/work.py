@@ -61,11 +61,10 @@ async def stuck(conn: Connection) -> Check:
     rows = await conn.fetch(
         """
         select j.id
-          from fairlane.job j
+          from fairlane.running_jobs() j
           join fairlane.definition d on d.id = j.definition_id
           join fairlane.queue q on q.name = j.queue
-         where j.status = 'running'
-           and j.started_at < fairlane.clock()
+         where j.started_at < fairlane.clock()
                  - 2 * make_interval(secs => coalesce(d.timeout_seconds, q.timeout_seconds))
          limit 1000
         """

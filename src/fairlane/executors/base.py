@@ -3,7 +3,6 @@
 import traceback
 from typing import Any, Protocol
 
-from fairlane.context import JobContext
 from fairlane.core.text import storable
 from fairlane.executors.cuts import MARGIN, beginning, ending
 from fairlane.outcome import Failed, Outcome
@@ -17,7 +16,7 @@ STREAM = 4_096  # of each stream of a command; more is in the job's output
 
 
 class Executor(Protocol):
-    async def run(self, attempt: Attempt, ctx: JobContext) -> Outcome:
+    async def run(self, attempt: Attempt) -> Outcome:
         """Run the attempt to its end. Cancelling the call asks it to stop."""
         ...
 

@@ -36,6 +36,7 @@ def _run_task(order: dict[str, Any]) -> None:
     if order["memory_mb"] is not None:
         limit = order["memory_mb"] * 1024 * 1024
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    from fairlane import correlation
     from fairlane.context import JobContext
     from fairlane.executors.function import answer, unfit
     from fairlane.executors.results import encode
@@ -52,9 +53,10 @@ def _run_task(order: dict[str, Any]) -> None:
         module = importlib.import_module(module_name)
         task = reduce(getattr, qualname.split("."), module)
         go_on_in(order["trace"])
+        correlation.CURRENT.set(order["correlation_id"])
         ctx = JobContext.from_order(order, Words(report))
         lines.speak_alone(ctx)
-        value = _call(task, ctx, task.arguments(ctx.payload))
+        value = _call(task, ctx, task.arguments(ctx.payload), order["grace"])
         outcome: Any = Done(encode(value, order["key"], order["result_limit"]))
     except MemoryError:
         outcome = answer(MemoryError(f"over its limit of {order['memory_mb']} MB"))
@@ -65,7 +67,7 @@ def _run_task(order: dict[str, Any]) -> None:
     write(report, {"kind": type(outcome).__name__, **vars(bounded(outcome))})
 
 
-def _call(task: Any, ctx: Any, arguments: dict[str, Any]) -> Any:
+def _call(task: Any, ctx: Any, arguments: dict[str, Any], grace: float) -> Any:
     first = (ctx,) if task.takes_context else ()
     if not inspect.iscoroutinefunction(task.function):
         signal.signal(signal.SIGTERM, lambda *_: ctx.ask_to_stop())
@@ -74,7 +76,13 @@ def _call(task: Any, ctx: Any, arguments: dict[str, Any]) -> Any:
     async def run() -> Any:
         current = asyncio.current_task()
         assert current is not None
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, current.cancel)
+        loop = asyncio.get_running_loop()
+
+        def stop() -> None:
+            ctx.ask_to_stop()
+            loop.call_later(ctx.canceled.patience(grace), current.cancel)
+
+        loop.add_signal_handler(signal.SIGTERM, stop)
         return await task.function(*first, **arguments)
 
     return asyncio.run(run())

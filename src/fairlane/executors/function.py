@@ -11,7 +11,7 @@ from fairlane.context import JobContext
 from fairlane.errors import PayloadInvalid
 from fairlane.executors.base import failed, storable
 from fairlane.executors.results import ResultInvalid, encode
-from fairlane.outcome import Done, Fail, Failed, Outcome, Snooze, Snoozed
+from fairlane.outcome import NOTHING, Done, Fail, Failed, Outcome, Snooze, Snoozed
 from fairlane.task import Task
 from fairlane.worker.attempt import Attempt
 
@@ -26,21 +26,30 @@ class FunctionExecutor:
         self._threads = threads
         self._result_limit = result_limit
 
-    async def run(self, attempt: Attempt, ctx: JobContext) -> Outcome:
+    async def run(self, attempt: Attempt) -> Outcome:
+        task = self._task
         try:
-            arguments = self._task.arguments(ctx.payload)
+            arguments = task.arguments(attempt.payload or {})
         except PayloadInvalid as error:
             return unfit(error)
         try:
-            value = await self._call(attempt, ctx, arguments)
+            first = (attempt.ctx(),) if task.takes_context else ()
+            if task.is_async:
+                value = await task.function(*first, **arguments)
+            else:
+                value = await self._in_thread(attempt, first, arguments)
+            if value is None:
+                return NOTHING
             return Done(encode(value, attempt.key, self._result_limit))
         except Exception as error:
-            return answer(error)
+            return self.answer(error)
 
-    async def _call(self, attempt: Attempt, ctx: JobContext, arguments: Mapping[str, Any]) -> Any:
-        first = (ctx,) if self._task.takes_context else ()
-        if self._task.is_async:
-            return await self._task.function(*first, **arguments)
+    def answer(self, error: Exception) -> Outcome:
+        return answer(error)
+
+    async def _in_thread(
+        self, attempt: Attempt, first: tuple[JobContext, ...], arguments: Mapping[str, Any]
+    ) -> Any:
         here = contextvars.copy_context()
         thread = self._threads.submit(
             lambda: here.run(_ended, self._task.function, *first, **arguments)
@@ -53,7 +62,7 @@ class FunctionExecutor:
         except asyncio.CancelledError:
             if thread.cancel():
                 raise  # it waited for a thread, and will not begin any more
-            ctx.ask_to_stop()
+            attempt.ctx().ask_to_stop()
             # However often it is told to stop meanwhile.
             while not call.done():
                 with contextlib.suppress(asyncio.CancelledError):

@@ -26,7 +26,8 @@ class ProcessExecutor:
         self._url = url
         self._result_limit = result_limit
 
-    async def run(self, attempt: Attempt, ctx: JobContext) -> Outcome:
+    async def run(self, attempt: Attempt) -> Outcome:
+        ctx = attempt.ctx()
         child = await Guarded.start("fairlane.executors.child", self._order(attempt, ctx))
         answers: list[dict[str, Any]] = []
 

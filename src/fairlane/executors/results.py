@@ -7,6 +7,7 @@ import msgspec
 
 from fairlane.core import json
 from fairlane.errors import FairlaneError, PayloadInvalid
+from fairlane.outcome import Fail, Snooze
 
 
 class ResultInvalid(FairlaneError):
@@ -17,6 +18,8 @@ def encode(value: Any, key: str, limit: int) -> str | None:
     """The JSON text of a result; None for no result."""
     if value is None:
         return None
+    if isinstance(value, Snooze | Fail):
+        raise value  # returned, it means what it means when it is raised
     try:
         text = json.dumps(value)
         # msgspec writes NaN as null and passes NUL on; PostgreSQL and JSON know neither.

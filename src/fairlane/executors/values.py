@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from fairlane.context import JobContext
 from fairlane.executors.template import Name
 from fairlane.worker.attempt import Attempt
 
@@ -22,7 +21,7 @@ ROOTS = frozenset(MEMBERS) - {"secret"}  # secrets only where a place is made fo
 ROOTS_AND_SECRETS = frozenset(MEMBERS)
 
 
-def values_of(attempt: Attempt, ctx: JobContext) -> dict[str, Any]:
+def values_of(attempt: Attempt) -> dict[str, Any]:
     """What the placeholders of this attempt stand for; `secret` is looked up apart."""
     return {
         "tenant": {"id": str(attempt.tenant_id), "slug": attempt.tenant},
@@ -32,7 +31,7 @@ def values_of(attempt: Attempt, ctx: JobContext) -> dict[str, Any]:
         "version": attempt.version,
         # A job that came without one is traced by its own id.
         "correlation_id": attempt.correlation_id or str(attempt.job_id),
-        "payload": ctx.payload,
+        "payload": attempt.payload or {},
     }
 
 

@@ -18,6 +18,7 @@ log = logging.getLogger("fairlane.maintenance")
 EVERY = 0.75  # seconds: a lost lease, or a lost leader, is noticed within this
 TIDY_EVERY = 600.0
 FIGURES_EVERY = 15.0
+FLOORS_EVERY = 15.0
 
 
 class Keeper:
@@ -29,6 +30,7 @@ class Keeper:
         self._send = send
         self._tidied = -TIDY_EVERY
         self._figured = -FIGURES_EVERY
+        self._lowered = -FLOORS_EVERY
 
     async def run(self) -> None:
         patience = Patience()
@@ -67,6 +69,9 @@ class Keeper:
         if time.monotonic() - self._figured >= FIGURES_EVERY:
             self._figured = time.monotonic()
             await self.figures()
+        if time.monotonic() - self._lowered >= FLOORS_EVERY:
+            self._lowered = time.monotonic()
+            await self._send(Call("select fairlane.lower_floors()"))
         return bool(row["rescued"] or row["stuck"] or row["promoted"] >= 500)
 
     async def tidy(self) -> None:

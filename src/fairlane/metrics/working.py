@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from fairlane.metrics.histogram import Histogram
 from fairlane.metrics.text import Page
-from fairlane.outcome import Bounced, Canceled, Done, Failed, Outcome, Reused, Snoozed
+from fairlane.outcome import Outcome, word_of
 
 if TYPE_CHECKING:
     from fairlane.worker.attempt import Attempt
@@ -52,22 +52,3 @@ class Working:
             for queue, size in self.slots.sizes.items():
                 page.add("fairlane_process_slots", size, queue, "all")
                 page.add("fairlane_process_slots", self.slots.used[queue], queue, "busy")
-
-
-def word_of(outcome: Outcome | None) -> str:
-    """What became of the attempt, as the label `outcome` says it."""
-    match outcome:
-        case Done():
-            return "succeeded" if not outcome.errors else "succeeded_with_errors"
-        case Failed():
-            return outcome.outcome
-        case Snoozed():
-            return "snoozed"
-        case Canceled():
-            return "canceled"
-        case Reused():
-            return "reused"
-        case Bounced():
-            return "bounced"
-        case None:
-            return "handed_back"

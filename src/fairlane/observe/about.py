@@ -3,26 +3,12 @@
 from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 from uuid import UUID
 
 from fairlane import correlation
 from fairlane.observe import trace
-
-
-class Attempted(Protocol):
-    """One attempt of a job, as far as a line names it."""
-
-    @property
-    def job_id(self) -> UUID | str: ...
-    @property
-    def tenant(self) -> str: ...
-    @property
-    def key(self) -> str: ...
-    @property
-    def number(self) -> int: ...
-    @property
-    def correlation_id(self) -> str | None: ...
+from fairlane.running import RUNNING, Attempted
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +28,6 @@ class Named:
         return cls(*(order.get(name) for name in names))  # type: ignore[arg-type]
 
 
-ATTEMPT: ContextVar[Attempted | None] = ContextVar("fairlane_attempt", default=None)
 WORKER: ContextVar[str | None] = ContextVar("fairlane_worker", default=None)
 
 # What a record carries of ours, told in its own way and never as somebody's fields.
@@ -58,7 +43,7 @@ def about(attempt: Attempted) -> dict[str, Any]:
 
 def names(record: object) -> dict[str, Any]:
     """What a line carries by which it is found again; what does not apply is left out."""
-    attempt: Attempted | None = getattr(record, _NAME, None) or ATTEMPT.get()
+    attempt: Attempted | None = getattr(record, _NAME, None) or RUNNING.get()
     found: dict[str, Any] = {}
     if attempt is not None:
         found = {

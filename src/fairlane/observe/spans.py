@@ -21,7 +21,7 @@ from opentelemetry.trace import (
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from fairlane.observe import trace
-from fairlane.outcome import Bounced, Canceled, Done, Failed, Outcome, Reused, Snoozed
+from fairlane.outcome import Failed, Outcome, word_of
 from fairlane.redact import speaking
 from fairlane.version import VERSION
 
@@ -142,7 +142,7 @@ class Processing:
 
     def end(self, outcome: Outcome | None) -> None:
         """`outcome` has no secrets in it any more."""
-        self._span.set_attribute(OUTCOME, _word(outcome))
+        self._span.set_attribute(OUTCOME, word_of(outcome))
         if isinstance(outcome, Failed):
             error = outcome.error
             _fail(self._span, str(error.get("type")), str(error.get("message")))
@@ -173,21 +173,3 @@ def _operation(name: str) -> dict[str, Any]:
 def _fail(span: Span, kind: str, told: str) -> None:
     span.set_attribute(ERROR, kind)
     span.set_status(Status(StatusCode.ERROR, f"{kind}: {told}"))
-
-
-def _word(outcome: Outcome | None) -> str:
-    match outcome:
-        case None:
-            return "handed_back"
-        case Done(errors=errors):
-            return "succeeded_with_errors" if errors else "succeeded"
-        case Failed():
-            return outcome.outcome
-        case Snoozed():
-            return "snoozed"
-        case Canceled():
-            return "canceled"
-        case Bounced():
-            return "bounced"
-        case Reused():
-            return "reused"

@@ -4,9 +4,10 @@ from collections.abc import Callable
 from contextvars import ContextVar
 
 from fairlane.redact.redactor import Redactor
+from fairlane.running import RUNNING
 
-# How to make the redactor of the job that runs in this context; most jobs never log a line, and
-# none is made for them.
+# How to make the redactor of a job that speaks elsewhere than in its own context, as from a thread
+# that its task has started. Most jobs never log a line, and none is made for them.
 SPEAKING: ContextVar[Callable[[], Redactor] | None] = ContextVar("fairlane.speaking", default=None)
 
 _ANYBODY = Redactor()
@@ -14,5 +15,7 @@ _ANYBODY = Redactor()
 
 def speaking() -> Redactor:
     """Takes out what must not stand in a line that is logged here and now."""
-    make = SPEAKING.get()
-    return _ANYBODY if make is None else make()
+    if (make := SPEAKING.get()) is not None:
+        return make()
+    running = RUNNING.get()
+    return _ANYBODY if running is None else running.redactor()

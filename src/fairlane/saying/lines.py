@@ -10,6 +10,7 @@ from collections.abc import MutableMapping
 from contextvars import ContextVar
 from typing import Any, Protocol
 
+from fairlane.running import RUNNING
 from fairlane.saying.records import event_of, line_of
 
 _LEVELS = ((logging.ERROR, "error"), (logging.WARNING, "warning"), (logging.INFO, "info"))
@@ -21,7 +22,6 @@ class Speaker(Protocol):
     def hear(self, level: str, message: str, fields: dict[str, Any]) -> None: ...
 
 
-SPEAKER: ContextVar[Speaker | None] = ContextVar("fairlane.speaker", default=None)
 # What is told of a line may log itself, as a __str__ does: nobody listens to that.
 _TELLING: ContextVar[bool] = ContextVar("fairlane.telling", default=False)
 _alone: Speaker | None = None
@@ -43,7 +43,7 @@ def speak_alone(speaker: Speaker) -> None:
 
 
 def _tell(level: str, message: str, fields: dict[str, Any]) -> None:
-    if (speaker := SPEAKER.get() or _alone) is not None:
+    if (speaker := RUNNING.get() or _alone) is not None:
         speaker.hear(level, message, fields)
 
 
@@ -56,7 +56,7 @@ class ToJob(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         # Our own lines are about the worker, or are in the job's log already.
         ours = record.name == "fairlane" or record.name.startswith("fairlane.")
-        if ours or _TELLING.get() or (SPEAKER.get() or _alone) is None:
+        if ours or _TELLING.get() or (RUNNING.get() or _alone) is None:
             return
         before = _TELLING.set(True)
         try:
@@ -72,7 +72,7 @@ def to_job(
     logger: Any, method_name: str, event_dict: MutableMapping[str, Any]
 ) -> MutableMapping[str, Any]:
     """A processor of structlog: passes every event on as it is, and keeps it for the job."""
-    if not _TELLING.get() and (SPEAKER.get() or _alone) is not None:
+    if not _TELLING.get() and (RUNNING.get() or _alone) is not None:
         before = _TELLING.set(True)
         try:
             level = _BY_METHOD.get(method_name, method_name)

@@ -5,7 +5,7 @@ A trigger of a file is known by its tenant and label.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from fairlane.core.calls import Call
 from fairlane.core.connect import Connection, send
@@ -32,6 +32,11 @@ class Change:
     kind: Literal["created", "changed", "same"]
     trigger: Trigger
     differences: list[Difference] = field(default_factory=list)
+    warnings: ClassVar[Sequence[str]] = ()  # of a trigger there is nothing to warn
+
+    @property
+    def name(self) -> str:
+        return self.trigger.name
 
     def as_dict(self) -> dict[str, Any]:
         found = [each._asdict() for each in self.differences]

@@ -55,6 +55,11 @@ class Trigger:
     created_at: datetime | None = None
     updated_at: datetime | None = None
 
+    @property
+    def name(self) -> str:
+        """What a person knows it by."""
+        return f'"{self.label}" of {self.tenant or "the installation"}'
+
     @classmethod
     def of(cls, row: Mapping[str, Any] | Record) -> Self:
         """From a row of fairlane.triggers or of fairlane.trigger."""

@@ -4,18 +4,19 @@ The validator follows every reference anew. Thirty definitions that each name th
 are small, and two to the thirtieth is not.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fairlane.core.json import DEPTH
-from fairlane.schemas.walk import Places
+from fairlane.schemas.walk import WAYS, Places
 
 MOST = 2000
-STEPS = 200_000
 END = MOST * MOST
 # A schema that multiplies with each level of the value is usable down to some level. Less than
 # this is no use to anyone.
 SHALLOWEST = 6
+# From place to place, to count all of it: as deep as that for all the ways that a schema may have.
+STEPS = (SHALLOWEST + 2) * WAYS
 
 
 @dataclass(frozen=True)
@@ -49,46 +50,71 @@ def cycle(places: Places) -> str | None:
 
 def cost_of(places: Places, texts: Mapping[str, int]) -> Cost:
     """For a schema without a cycle. `texts` has the patterns' sizes by place."""
-    order = inside_out(places)
-    looks, depth = _most(places, order, dict.fromkeys(places.all, 1))
-    text, text_depth = _most(places, order, texts) if texts else (0, DEPTH)
+    graph = Graph(places)
+    looks, depth = _most(graph, [1] * len(places))
+    text, text_depth = _most(graph, graph.numbered(texts)) if texts else (0, DEPTH)
     return Cost(looks, text, min(depth, text_depth))
 
 
-def _most(places: Places, order: list[str], own: Mapping[str, int]) -> tuple[int, int]:
+def _most(graph: "Graph", own: Sequence[int]) -> tuple[int, int]:
     """The most at any one value, and the depth from which on it would be over the limit."""
     # By place: how much of `own` one value meets that many levels further in.
-    level = one_level(places, order, own, {})
-    most = level[""]
+    level = graph.level(own)
+    most = level[graph.root]
     if most > MOST:
         return most, 0
     for depth in range(1, DEPTH + 1):
-        following = one_level(places, order, {}, level)
-        if following[""] > MOST or depth * len(order) > STEPS:
+        following = graph.next_level(level)
+        if following[graph.root] > MOST or depth * graph.size > STEPS:
             return most, depth - 1
-        most = max(most, following[""])
-        if following == level or not any(following.values()):
+        most = max(most, following[graph.root])
+        if following == level or not any(following):
             break
         level = following
     return most, DEPTH
 
 
-def one_level(
-    places: Places, order: list[str], own: Mapping[str, int], inner: Mapping[str, int]
-) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for pointer in order:
-        place = places[pointer]
-        here = sum(found[each] for each in place.here)
-        # To know what is left over, all the others are asked once more.
-        if "unevaluatedProperties" in place.schema or "unevaluatedItems" in place.schema:
-            here *= 2
-        below = 0
-        if inner:
-            below = sum(max((inner[each] for each in group), default=0) for group in place.below)
-        # Past the limit the figure does not matter, and might have a thousand digits.
-        found[pointer] = min(own.get(pointer, 0) + here + below, END)
-    return found
+class Graph:
+    """The places of a schema without a cycle, by number and inside out: it is walked once for each
+    level of a value, so that names and keywords are looked at here, and only once."""
+
+    def __init__(self, places: Places) -> None:
+        self._order = inside_out(places)
+        number = {pointer: n for n, pointer in enumerate(self._order)}
+        self.root = number[""]
+        self._here: list[tuple[list[int], int]] = []
+        self._below: list[list[list[int]]] = []
+        for pointer in self._order:
+            place = places[pointer]
+            # To know what is left over, all the others are asked once more.
+            left_over = (
+                "unevaluatedProperties" in place.schema or "unevaluatedItems" in place.schema
+            )
+            self._here.append(([number[each] for each in place.here], 2 if left_over else 1))
+            self._below.append([[number[each] for each in group] for group in place.below if group])
+        self.size = len(places) + places.ways  # what one walk costs
+
+    def numbered(self, by_pointer: Mapping[str, int]) -> list[int]:
+        return [by_pointer.get(pointer, 0) for pointer in self._order]
+
+    def next_level(self, inner: Sequence[int]) -> list[int]:
+        """What one value meets one level further in than `inner` tells."""
+        return self.level(
+            [
+                sum([max([inner[each] for each in group]) for group in below]) if below else 0
+                for below in self._below
+            ]
+        )
+
+    def level(self, own: Sequence[int]) -> list[int]:
+        """What one value meets at each place: the place's own, and that of all it is handed to."""
+        found: list[int] = []
+        for mine, (here, times) in zip(own, self._here, strict=True):
+            for each in here:
+                mine += times * found[each]
+            # Past the limit the figure does not matter, and might have a thousand digits.
+            found.append(mine if mine < END else END)
+        return found
 
 
 def inside_out(places: Places) -> list[str]:

@@ -9,7 +9,7 @@ from fairlane.errors import Fault
 from fairlane.schemas import patterns
 from fairlane.schemas.cost import MOST, SHALLOWEST, Cost, cost_of, cycle
 from fairlane.schemas.shape import DIALECT, faults_of_shape
-from fairlane.schemas.walk import Place, Places, references
+from fairlane.schemas.walk import WAYS, Place, Places, references
 
 SIZE = 64 * 1024
 DEPTH = 32
@@ -96,6 +96,13 @@ class Guarded:
                     )
 
     def _cost(self, texts: dict[str, int]) -> Iterator[Fault]:
+        if (ways := self.places.ways) > WAYS:
+            yield Fault(
+                "",
+                f"its references lead on in {ways} ways, the limit is {WAYS}; "
+                "give fewer schemas the same $dynamicAnchor",
+            )
+            return
         if (endless := cycle(self.places)) is not None:
             yield Fault(endless, "the schema leads back to itself for the same value, without end")
             return

@@ -13,7 +13,7 @@ from jsonschema_rs import Draft202012Validator
 from fairlane.core.json import pointer_to
 from fairlane.errors import Fault
 from fairlane.schemas.messages import faults_in
-from fairlane.schemas.walk import Place, Places
+from fairlane.schemas.walk import SCHEMA, Place, Places
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -42,8 +42,10 @@ def _faults_of(pointer: str, keyword: str, value: Any) -> Iterator[Fault]:
 def _alone(place: Place, places: Places) -> dict[str, Any]:
     """The schema at a place, with `true` for each schema inside it."""
 
-    def without(value: Any, at: str) -> Any:
-        return True if at in places.all else value
+    def without(value: Any, at: str, *key: int | str) -> Any:
+        if not isinstance(value, SCHEMA):
+            return value
+        return True if (pointer_to(at, *key) if key else at) in places.all else value
 
     alone: dict[str, Any] = {}
     for keyword, value in place.schema.items():
@@ -53,11 +55,9 @@ def _alone(place: Place, places: Places) -> dict[str, Any]:
         if keyword in ("const", "default", "dependencies"):
             continue
         if isinstance(value, dict) and at not in places.all:
-            alone[keyword] = {
-                name: without(each, pointer_to(at, name)) for name, each in value.items()
-            }
+            alone[keyword] = {name: without(each, at, name) for name, each in value.items()}
         elif isinstance(value, list) and keyword not in ("enum", "examples"):
-            alone[keyword] = [without(each, pointer_to(at, nth)) for nth, each in enumerate(value)]
+            alone[keyword] = [without(each, at, nth) for nth, each in enumerate(value)]
         elif isinstance(value, list):
             alone[keyword] = []
         else:

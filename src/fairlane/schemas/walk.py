@@ -1,6 +1,6 @@
 """Every place in a schema where a schema stands, and which of them meet the same value."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
@@ -20,9 +20,16 @@ ONE_OF_LIST = ("prefixItems",)
 ONE_OF_MAP = ("properties",)
 EACH_OF_MAP = ("patternProperties",)
 
+# What may stand where a schema should; anything else there is a fault of shape.
+SCHEMA = (dict, bool)
+
 # These apply to nothing by themselves.
 ASIDE = ("contentSchema",)
 ASIDE_MAPS = ("$defs", "definitions")
+
+# All that references lead to is counted for each level of a value. A thousand that each lead to the
+# same thousand are small, and a million ways are not.
+WAYS = 100_000
 
 
 @dataclass(eq=False)
@@ -42,12 +49,13 @@ class Places:
         self.all: dict[str, Place] = {}
         self._anchors: dict[str, str] = {}
         self._dynamic: dict[str, list[str]] = {}
+        self.ways = 0  # from a place to one that it hands its value, or a member, to
         self._enter("", root)
         for place in self.all.values():
             for _, reference in references(place.schema):
-                place.here += self.targets(reference)
+                self._hand(place, self.targets(reference))
                 if name := _dynamic_name(place.schema):
-                    place.here += (each for each in self._dynamic.get(name, ()))
+                    self._hand(place, self._dynamic.get(name, []))
 
     def __iter__(self) -> Iterator[Place]:
         return iter(self.all.values())
@@ -67,9 +75,7 @@ class Places:
             return [self._anchors[fragment]] if fragment in self._anchors else []
         return [fragment] if fragment in self.all else []
 
-    def _enter(self, pointer: str, schema: Any) -> str | None:
-        if not isinstance(schema, dict | bool):
-            return None
+    def _enter(self, pointer: str, schema: dict[str, Any] | bool) -> str:
         place = Place(pointer, schema if isinstance(schema, dict) else {})
         self.all[pointer] = place
         for keyword in ("$anchor", "$dynamicAnchor"):
@@ -84,22 +90,36 @@ class Places:
     def _keyword(self, place: Place, keyword: str, value: Any) -> None:
         at = pointer_to(place.pointer, keyword)
         if keyword in (*HERE, *BELOW, *BELOW_TOO, *ASIDE):
-            inside = [self._enter(at, value)]
+            inside = [self._enter(at, value)] if isinstance(value, SCHEMA) else []
         elif keyword in (*HERE_LISTS, *ONE_OF_LIST) and isinstance(value, list):
-            inside = [self._enter(pointer_to(at, nth), each) for nth, each in enumerate(value)]
+            inside = self._enter_all(at, enumerate(value))
         elif keyword in (*HERE_MAPS, *ONE_OF_MAP, *EACH_OF_MAP, *ASIDE_MAPS) and isinstance(
             value, dict
         ):
-            inside = [self._enter(pointer_to(at, name), each) for name, each in value.items()]
+            inside = self._enter_all(at, value.items())
         else:
             return
-        entered = [each for each in inside if each is not None]
         if keyword in (*HERE, *HERE_LISTS, *HERE_MAPS):
-            place.here += entered
+            self._hand(place, inside)
         elif keyword in (*ONE_OF_LIST, *ONE_OF_MAP):
-            place.below.append(entered)
+            place.below.append(inside)
+            self.ways += len(inside)
         elif keyword in (*BELOW, *BELOW_TOO, *EACH_OF_MAP):
-            place.below += ([each] for each in entered)
+            place.below += ([each] for each in inside)
+            self.ways += len(inside)
+
+    def _hand(self, place: Place, others: list[str]) -> None:
+        """The same value goes to others; what is refused for too many ways need not have them."""
+        self.ways += len(others)
+        if self.ways <= WAYS:
+            place.here += others
+
+    def _enter_all(self, at: str, members: Iterable[tuple[int | str, Any]]) -> list[str]:
+        return [
+            self._enter(pointer_to(at, name), each)
+            for name, each in members
+            if isinstance(each, SCHEMA)
+        ]
 
 
 def references(schema: dict[str, Any]) -> Iterator[tuple[str, str]]:

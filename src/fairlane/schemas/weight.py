@@ -1,10 +1,11 @@
 """How much the library can find in a value: known before it is asked."""
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
 from fairlane.core import json
-from fairlane.schemas.cost import END, inside_out, one_level
+from fairlane.schemas.cost import END, Graph
 from fairlane.schemas.walk import Place, Places
 
 # What it may find at once, and the bytes that it may take for it: so many for a fault, and so many
@@ -14,8 +15,8 @@ MEMORY = 40_000_000
 PER_FAULT = 1500
 PER_BYTE = 17
 
-# The levels of a value that are counted, times the places of the schema.
-STEPS = 50_000
+# The levels of a value that are counted, times the places of the schema and the ways between them.
+STEPS = 150_000
 
 # Copied from the schema into every fault.
 REPEATED = ("enum", "const", "not", "pattern")
@@ -26,8 +27,9 @@ class Weights:
 
     def __init__(self, places: Places) -> None:
         self._places = places
-        self._faults = _Levels(places, {each.pointer: _faults(each) for each in places})
-        self._words = _Levels(places, {each.pointer: _words(each) for each in places})
+        graph = Graph(places)
+        self._faults = _Levels(graph, {each.pointer: _faults(each) for each in places})
+        self._words = _Levels(graph, {each.pointer: _words(each) for each in places})
 
     def allows(self, value: Any) -> bool:
         """Whether all that may be wrong with a value can be found at once."""
@@ -56,20 +58,19 @@ class Weights:
 class _Levels:
     """The most that one value meets, by how many levels it stands further in."""
 
-    def __init__(self, places: Places, own: dict[str, int]) -> None:
-        self._places = places
-        self._order = inside_out(places)
-        self._level = one_level(places, self._order, own, {})
-        self._most = [max(self._level.values())]
+    def __init__(self, graph: Graph, own: Mapping[str, int]) -> None:
+        self._graph = graph
+        self._level = graph.level(graph.numbered(own))
+        self._most = [max(self._level)]
         self._settled = False
 
     def most(self, depth: int) -> int:
         while depth >= len(self._most) and not self._settled:
-            if len(self._most) * len(self._order) > STEPS:
+            if len(self._most) * self._graph.size > STEPS:
                 return END
-            following = one_level(self._places, self._order, {}, self._level)
-            self._settled = following == self._level or not any(following.values())
-            self._most.append(max(self._most[-1], *following.values()))
+            following = self._graph.next_level(self._level)
+            self._settled = following == self._level or not any(following)
+            self._most.append(max(self._most[-1], *following))
             self._level = following
         return self._most[min(depth, len(self._most) - 1)]
 

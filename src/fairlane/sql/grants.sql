@@ -29,7 +29,9 @@ as $$
     -- the web pages: who is signed in
     'open_session', 'session_for', 'end_session', 'save_view', 'forget_view',
     -- metrics: totals of the installation
-    'figures', 'autoscale', 'wanted_slots'
+    'figures', 'autoscale', 'wanted_slots',
+    -- which jobs run: a tenant hears of its own; how many a worker runs
+    'running_ids', 'count_held'
   ]
 $$;
 

@@ -5,7 +5,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from fairlane.context import JobContext
 from fairlane.outcome import Failed, Outcome
 
 if TYPE_CHECKING:
@@ -29,6 +28,6 @@ def tasks() -> "dict[tuple[str, str], Task[..., Any]]":
 class OwnOnly:
     """Refuses a job of another tenant: what these send, they send in Fairlane's name."""
 
-    async def run(self, attempt: "Attempt", ctx: JobContext) -> Outcome:
+    async def run(self, attempt: "Attempt") -> Outcome:
         message = f'"{attempt.key}" is Fairlane\'s own; nobody else enqueues it'
         return Failed({"type": "Refused", "message": message}, final=True)

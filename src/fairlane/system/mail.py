@@ -65,6 +65,7 @@ def _message(settings: Settings, to: list[str], news: dict[str, Any]) -> EmailMe
     message["Auto-Submitted"] = "auto-generated"
     shown = ("event", "rule", "subject", "severity", "value", "threshold", "unit", "since", "at")
     lines = [str(news["summary"]), "", *(f"{name}: {news[name]}" for name in shown)]
-    lines += ["", f"What to do: docs/alerts.md, {news['rule']}", "See: fairlane alerts list"]
+    lines += ["", f"What to do: docs/operating/runbooks.md, {news['rule']}"]
+    lines += ["See: fairlane alerts list"]
     message.set_content("\n".join(lines))
     return message

@@ -1,11 +1,10 @@
 """Runs an attempt in this process, with the worker's own parts."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from fairlane.context import JobContext
 from fairlane.executors.base import failed
 from fairlane.executors.function import FunctionExecutor, answer
 from fairlane.executors.results import encode
@@ -77,12 +76,16 @@ class _Executor(FunctionExecutor):
 
     exception: BaseException | None = None
 
-    async def _call(self, attempt: Attempt, ctx: JobContext, arguments: Mapping[str, Any]) -> Any:
+    async def run(self, attempt: Attempt) -> Outcome:
         try:
-            return await super()._call(attempt, ctx, arguments)
-        except (Exception, SystemExit) as error:
+            return await super().run(attempt)
+        except SystemExit as error:
             self.exception = error
             raise
+
+    def answer(self, error: Exception) -> Outcome:
+        self.exception = error
+        return super().answer(error)
 
 
 async def _nothing_to_prepare(attempt: Attempt) -> None:

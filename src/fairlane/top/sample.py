@@ -44,6 +44,7 @@ select q.name, q.queued as due, q.scheduled, q.running, q.worker_slots as slots,
                            select greatest(j.scheduled_for, j.created_at) as due
                              from fairlane.job j
                             where j.lane_id = l.id
+                              and not j.is_scheduled
                               and j.status = 'queued'
                               and (j.priority, j.id) >= (l.head_priority, l.head_id)
                             order by j.priority, j.id

@@ -237,7 +237,7 @@ def ui(
     limits: Limits | None = None,
     auth: Auth | None = None,
 ) -> Starlette:
-    """The web pages, to be mounted: `app.mount("/fairlane", fairlane.ui())`.
+    """The web pages, to be mounted: `web.mount("/fairlane", fairlane.ui())`.
 
     `auth` maps a request of your application to a `fairlane.web.app.User`, or to None; without it
     the pages have a sign-in of their own."""

@@ -72,10 +72,11 @@ select d.key as kind, count(*)::int as failures, max(f.at) as last_at
 """
 LONGEST = """
 select j.id, d.key as kind, j.started_at, j.phase, j.progress::text as progress, w.name as worker
-  from fairlane.job j
+  from fairlane.running_ids() r (id)
+  cross join lateral (select * from fairlane.job
+                       where id = r.id and tenant_id = $1 and status = 'running' offset 0) j
   join fairlane.definition d on d.id = j.definition_id
   left join fairlane.worker w on w.id = j.worker_id
- where j.tenant_id = $1 and j.status = 'running'
  order by j.started_at
  limit 5
 """

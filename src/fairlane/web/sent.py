@@ -47,6 +47,13 @@ class Sent:
         return Sent(self.typed, self.values, {**self.faults, name: str(error)})
 
 
+def saved(changes: Mapping[str, Any]) -> str:
+    """What is told of changes that are made."""
+    if not changes:
+        return "As it was."
+    return f"Saved; it holds at once: {', '.join(changes)}.".replace("_", " ")
+
+
 def read(model: type[BaseModel], given: Mapping[str, str]) -> Sent:
     """Fields of the model that the form has; one that is empty is null, which for a limit is none.
     Lists are written with commas."""

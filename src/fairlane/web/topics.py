@@ -18,8 +18,9 @@ OF_JOBS = """
 with running as (
   select tenant_id, md5(string_agg(concat_ws('/', id, attempt, phase, progress::text,
                                              cancel_requested_at), ',' order by id)) as print
-    from fairlane.job
-   where status = 'running'
+    from fairlane.running_ids() r (running)
+   cross join lateral (select * from fairlane.job
+                        where id = running and status = 'running' offset 0) j
    group by tenant_id
 )
 select t.slug as key,
@@ -37,12 +38,11 @@ select t.slug as key,
   left join running r on r.tenant_id = t.id
  where t.slug = any ($1)
 """
+# By the version of its row: what went there and back between two looks was shown in between.
 OF_ONE_JOB = """
 select a.id::text as key,
        concat_ws(' ',
-         (select concat_ws('/', status, attempt, phase, md5(progress::text), cancel_requested_at,
-                           priority, scheduled_for)
-            from fairlane.job where id = a.id),
+         (select xmin from fairlane.job where id = a.id),
          (select concat_ws('/', status, attempt, settled_at, assignee, md5(notes))
             from fairlane.dead_letter where id = a.id),
          (select status from fairlane.history where id = a.id limit 1),
@@ -104,7 +104,9 @@ select 'work' as key,
          (select id from fairlane.history order by id desc limit 1),
          (select md5(string_agg(concat_ws('/', id, attempt, phase, progress::text), ','
                                 order by id))
-            from fairlane.job where status = 'running')) as print
+            from fairlane.running_ids() r (running)
+           cross join lateral (select * from fairlane.job
+                                where id = running and status = 'running' offset 0) j)) as print
 """
 # Workers tell that they live a few times a minute each; whoever looks at them looks at that.
 OF_WORKERS = """

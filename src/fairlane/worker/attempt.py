@@ -1,17 +1,23 @@
 """One try of a job, as its worker holds it."""
 
 import asyncio
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any
 from uuid import UUID
 
 from fairlane.context import JobContext
+from fairlane.core import json
 from fairlane.core.connect import Record
 from fairlane.definitions.definition import Definition
+from fairlane.redact import Redactor
 
 KILL_AFTER = 5.0  # seconds
+# Whichever thread is the first to want a context makes it.
+OPENING = threading.Lock()
 NOBODY = UUID(int=0)
 
 
@@ -36,7 +42,6 @@ class Attempt:
     key: str
     version: str
     queue: str
-    payload: dict[str, Any] | None  # None: too large to come with the claim
     correlation_id: str | None
     timeout: float
     started_at: datetime
@@ -47,40 +52,51 @@ class Attempt:
     trace: str | None = None  # that it was enqueued in
     last_trace: str | None = None  # of the attempt before, if that failed
     waited: float = 0.0  # seconds from when it was due to its start
+    payload: dict[str, Any] | None = None  # None: too large to come with the claim
     definition: Definition | None = None  # None: not known here, or not as it is now
     completed: bool = False  # the payload is no longer the stored one
     stop: Stop | None = None
-    context: JobContext | None = None  # once it runs
+    open: "Callable[[Attempt], JobContext] | None" = None  # how its context is made, while it runs
+    context: JobContext | None = None  # once somebody wants it
     task: "asyncio.Task[None] | None" = None
-    timer: asyncio.TimerHandle | None = None
+    due: int = 0  # when its time is up, in ticks: see Deadlines
     pids: set[int] = field(default_factory=set)  # process groups to kill with it
     missed: bool = False  # the last heartbeat did not name it
     own_trace: str | None = None  # of its own span, where traces are on
     began: float = 0.0  # by the loop's clock, where somebody measures
 
     @classmethod
-    def of(cls, row: Record, queue: str, payload: dict[str, Any] | None) -> "Attempt":
-        return cls(
-            job_id=row["job_id"],
-            attempt=row["attempt"],
-            number=row["counted"],
-            tenant_id=row["tenant_id"],
-            tenant=row["tenant"],
-            key=row["definition_key"],
-            version=row["version"],
-            queue=queue,
-            payload=payload,
-            correlation_id=row["correlation_id"],
-            timeout=row["timeout_seconds"],
-            started_at=row["started_at"],
-            definition_id=row["definition_id"],
-            revision=row["revision"],
-            inputs_hash=row["inputs_hash"],
-            reuse=row["reuse"],
-            trace=row["trace"],
-            last_trace=row["last_trace"],
-            waited=row["waited"],
-        )
+    def of(cls, row: Record) -> "Attempt":
+        """As a claim answered: its columns come in the order of the fields."""
+        *fields, payload, _ = row
+        attempt = cls(*fields)
+        attempt.payload = _read(payload)
+        return attempt
+
+    def ctx(self) -> JobContext:
+        """What its task may ask and tell, made when somebody wants it. Once the attempt has ended,
+        nobody listens to a new one."""
+        if (context := self.context) is None:
+            with OPENING:
+                if (context := self.context) is None:
+                    if self.open is None:
+                        return JobContext.of(self)
+                    context = self.context = self.open(self)
+        return context
+
+    def hear(self, level: str, message: str, fields: dict[str, Any]) -> None:
+        """A line that its task has logged."""
+        self.ctx().hear(level, message, fields)
+
+    def redactor(self) -> Redactor:
+        """Takes this job's secrets out of what it says, whoever quotes them."""
+        general = Redactor() if self.definition is None else Redactor.of(self.definition)
+        return general.for_payload(self.payload)
+
+    @property
+    def fence(self) -> tuple[UUID, int]:
+        """What tells it from every other, as the database does."""
+        return self.job_id, self.attempt
 
     @property
     def is_ready(self) -> bool:
@@ -98,9 +114,25 @@ class Attempt:
         return self.own_trace or self.trace
 
     @property
+    def deadline(self) -> datetime:
+        return self.started_at + timedelta(seconds=self.timeout)
+
+    @property
     def grace(self) -> float:
         """How long it may take to stop once it is asked; well before it counts as stuck."""
         return min(KILL_AFTER, self.timeout / 2)
 
     def __str__(self) -> str:
         return f"{self.key} {self.job_id} (attempt {self.number})"
+
+
+def _read(payload: str | None) -> dict[str, Any] | None:
+    """None when it did not come along, or cannot be read: then its own attempt fetches it, and
+    fails alone."""
+    if payload is None:
+        return None
+    try:
+        found: dict[str, Any] = json.loads(payload)
+    except ValueError:
+        return None
+    return found

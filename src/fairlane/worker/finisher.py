@@ -33,8 +33,9 @@ class Finisher:
         self._send = send
         self._released = released  # told how many reports reached the database
         self._waiting: list[tuple[Attempt, Outcome]] = []
-        self._writing: list[tuple[Attempt, Outcome]] = []
+        self._writing: list[list[tuple[Attempt, Outcome]]] = []
         self._some = asyncio.Event()
+        self._full = asyncio.Event()  # a whole batch waits
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -42,6 +43,8 @@ class Finisher:
         self._waiting.append((attempt, outcome))
         self._idle.clear()
         self._some.set()
+        if len(self._waiting) >= BATCH:
+            self._full.set()
 
     @property
     def is_behind(self) -> bool:
@@ -49,9 +52,7 @@ class Finisher:
 
     def holds(self) -> set[tuple[UUID, int]]:
         """The attempts whose outcomes are not known to be written."""
-        return {
-            (attempt.job_id, attempt.attempt) for attempt, _ in (*self._waiting, *self._writing)
-        }
+        return {attempt.fence for batch in (self._waiting, *self._writing) for attempt, _ in batch}
 
     async def written(self) -> None:
         """Wait until everything recorded so far is in the database."""
@@ -60,14 +61,30 @@ class Finisher:
     async def run(self) -> None:
         while True:
             await self._some.wait()
-            batch, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
-            self._writing = batch
-            await self._write(batch)
-            self._writing = []
-            self._released(len(batch))
-            if not self._waiting:
-                self._some.clear()
-                self._idle.set()
+            await self._write_some()
+
+    async def help(self) -> None:
+        """A second pair of hands: a report waits for its turn at the share and for the disk, and
+        the next can be prepared meanwhile. Not for a few outcomes: they go together."""
+        while True:
+            await self._full.wait()
+            await self._write_some()
+
+    async def _write_some(self) -> None:
+        batch, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
+        self._note_what_waits()
+        self._writing.append(batch)
+        await self._write(batch)
+        self._writing.remove(batch)
+        self._released(len(batch))
+        if not self._waiting and not self._writing:
+            self._idle.set()
+
+    def _note_what_waits(self) -> None:
+        if not self._waiting:
+            self._some.clear()
+        if len(self._waiting) < BATCH:
+            self._full.clear()
 
     async def _write(self, batch: list[tuple[Attempt, Outcome]]) -> None:
         done: list[tuple[Attempt, Done]] = []

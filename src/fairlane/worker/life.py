@@ -9,7 +9,6 @@ from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -21,7 +20,6 @@ from fairlane.core import calls
 from fairlane.core.calls import Call
 from fairlane.core.connect import Record, is_pooled, send
 from fairlane.errors import LeaseLost
-from fairlane.executors.base import Executor
 from fairlane.maintenance.keeper import Keeper
 from fairlane.maintenance.watcher import Watcher
 from fairlane.metrics.working import Working
@@ -38,7 +36,7 @@ from fairlane.worker.listener import Listener
 from fairlane.worker.patience import Patience
 from fairlane.worker.preparer import Preparer
 from fairlane.worker.reporter import Reporter, Voice
-from fairlane.worker.results import check, scrub_for
+from fairlane.worker.results import check
 from fairlane.worker.runner import Runner
 from fairlane.worker.slots import Slots
 
@@ -74,11 +72,13 @@ class Life:
         terms: Terms,
         connections: asyncpg.Pool,
         for_tasks: asyncpg.Pool,
+        for_claims: asyncpg.Pool | None = None,
     ) -> None:
         self.terms = terms
         self.id: UUID = uuid4()
         self._pool = connections
         self._for_tasks = for_tasks
+        self._for_claims = for_claims or connections
         # A life's own: a call that waits for a thread must not begin in the next one.
         self._threads = ThreadPoolExecutor(max(1, terms.slots), thread_name_prefix="fairlane-task")
         self._executors = Executors(terms.app, terms.url, self._threads)
@@ -89,14 +89,14 @@ class Life:
         self.claimer = Claimer(
             self.id,
             self.slots,
-            self.send,
+            self._claim,
             self._start,
             poll=terms.poll_seconds,
             congested=lambda: self.finisher.is_behind,
         )
         self.preparer = Preparer(self.id, self.send, self._executors.accept)
-        self.reporter = Reporter(self.id, self.send, scrub_for)
-        self.runner = Runner(self._executor, self._context, self._prepare, self._ended, check)
+        self.reporter = Reporter(self.id, self.send)
+        self.runner = Runner(self._executors.of, self._context, self._prepare, self._ended, check)
         self.listener = Listener(terms.url, self.id, work=self._on_doorbell, asked=self._on_asked)
         self.keeper = Keeper(self.id, self.send)
         self.watcher = Watcher(self._pool.acquire, lambda: self.keeper.leads)
@@ -117,6 +117,10 @@ class Life:
 
     async def send(self, call: Call) -> list[Record]:
         async with self._pool.acquire() as connection:
+            return await send(connection, call)
+
+    async def _claim(self, call: Call) -> list[Record]:
+        async with self._for_claims.acquire() as connection:
             return await send(connection, call)
 
     async def register(self) -> None:
@@ -165,7 +169,12 @@ class Life:
 
     def parts(self) -> list[Coroutine[Any, Any, None]]:
         """What carries a claimed job to its end, each in a task of its own."""
-        return [self.preparer.run(), self.reporter.run(), self.finisher.run()]
+        return [
+            self.preparer.run(),
+            self.reporter.run(),
+            self.finisher.run(),
+            self.finisher.help(),
+        ]
 
     async def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
@@ -230,6 +239,8 @@ class Life:
     # What the parts tell each other.
 
     def _start(self, attempt: Attempt) -> None:
+        if self._lost.is_set():  # claimed, and no longer ours before it could begin
+            return
         self.preparer.know(attempt)
         if not self._executors.has_at_hand(attempt):
             attempt.definition = None  # then it is prepared first
@@ -293,15 +304,15 @@ class Life:
         }
         if any(row["drain_requested"] for row in rows):
             self.asked_to_drain.set()
-        for key, attempt in list(self.runner.running.items()):
-            if key not in held:
+        for attempt in list(self.runner.running):
+            if attempt.fence not in held:
                 # Claimed after the beat was sent, perhaps: only what was missing twice is gone.
                 if attempt.missed:
                     self.runner.stop(attempt, Stop.LEASE_LOST)
                 attempt.missed = True
             else:
                 attempt.missed = False
-                if held[key]:
+                if held[attempt.fence]:
                     self.runner.stop(attempt, Stop.CANCEL)
         self._give_back(set(held))
 
@@ -310,7 +321,8 @@ class Life:
         is on its way, nobody can tell; what has just ended here is refused by its attempt."""
         if self.claimer.asking or self._closing or self._lost.is_set():
             return
-        unknown = held - set(self.runner.running) - self.finisher.holds()
+        running = {attempt.fence for attempt in self.runner.running}
+        unknown = held - running - self.claimer.holds() - self.finisher.holds()
         if unknown and (self._returning is None or self._returning.done()):
             self._returning = asyncio.create_task(self._hand_back(sorted(unknown)))
 
@@ -327,7 +339,7 @@ class Life:
 
     def _kill_children(self) -> None:
         """From the lease's thread: the loop may be blocked, the children must go all the same."""
-        for attempt in list(self.runner.running.values()):
+        for attempt in list(self.runner.running):
             for pid in list(attempt.pids):
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGQUIT)  # the guard kills all that is under it
@@ -341,12 +353,9 @@ class Life:
         await self._executors.load(attempt)
         return await self.preparer.prepare(attempt)
 
-    def _executor(self, attempt: Attempt) -> Executor | None:
-        return self._executors.of(attempt)
-
     def _context(self, attempt: Attempt) -> JobContext:
         voice = Voice(self.reporter, attempt)
-        return JobContext.of(attempt, self._for_tasks.acquire, voice, partial(scrub_for, attempt))
+        return JobContext.of(attempt, self._for_tasks.acquire, voice)
 
 
 async def _first(*signs: asyncio.Event) -> None:

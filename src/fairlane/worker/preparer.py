@@ -33,15 +33,20 @@ class Preparer:
         self._send = send
         self._accept = accept
         self._definitions: dict[UUID, Definition] = {}
+        # Jobs of one kind come together, and to look for an id costs more than to compare two.
+        self._last: UUID | None = None
+        self._known: Definition | None = None
         self._asked_for: dict[tuple[UUID, int], asyncio.Future[Definition | None]] = {}
         self._waiting: list[tuple[Attempt, asyncio.Future[UUID | None]]] = []
         self._some = asyncio.Event()
 
     def know(self, attempt: Attempt) -> None:
         """Give the attempt its definition if it is known here as it is now."""
-        known = self._definitions.get(attempt.definition_id)
-        if known is not None and known.revision == attempt.revision:
-            attempt.definition = known
+        if attempt.definition_id != self._last:
+            self._last = attempt.definition_id
+            self._known = self._definitions.get(attempt.definition_id)
+        if self._known is not None and self._known.revision == attempt.revision:
+            attempt.definition = self._known
 
     async def fetch_definition(self, attempt: Attempt) -> None:
         """The definition as it is now. Many jobs of one kind come together: one asks for all."""
@@ -56,6 +61,7 @@ class Preparer:
         if found is None:
             raise LeaseLost(f"{attempt}: its definition is gone; it is not run")
         attempt.definition = self._definitions[attempt.definition_id] = found
+        self._last = None
 
     async def _definition(self, definition_id: UUID) -> Definition | None:
         rows = await self._persist(calls.definition(definition_id))

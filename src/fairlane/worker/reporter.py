@@ -62,15 +62,9 @@ class Note:
 class Reporter:
     """Jobs speak from any thread and never wait; what they said is written soon after."""
 
-    def __init__(
-        self,
-        worker: UUID,
-        send: Callable[[Call], Awaitable[list[Record]]],
-        scrub_for: Callable[[Attempt], Scrub],
-    ) -> None:
+    def __init__(self, worker: UUID, send: Callable[[Call], Awaitable[list[Record]]]) -> None:
         self.worker = worker
         self._send = send
-        self._scrub_for = scrub_for
         self._notes: dict[Attempt, Note] = {}
         self._travelling: set[Attempt] = set()  # what they said is on its way
         self._ending: dict[Attempt, None] = {}  # they wait for their last words to be written
@@ -216,7 +210,7 @@ class Reporter:
             return {"job_id": attempt.job_id, "attempt": attempt.attempt}
 
     def _readable(self, attempt: Attempt, note: Note) -> dict[str, Any]:
-        scrub = self._scrub_for(attempt)
+        scrub = attempt.redactor()
         lines = [
             {
                 "at": line["at"].isoformat(),
@@ -247,7 +241,7 @@ class Reporter:
         return said
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Voice:
     """One attempt's way to the reporter."""
 

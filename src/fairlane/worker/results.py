@@ -6,20 +6,16 @@ from fairlane import artifacts, schemas
 from fairlane.core import json
 from fairlane.errors import Fault
 from fairlane.executors.base import cut
-from fairlane.outcome import Done, Failed, Outcome
+from fairlane.outcome import NOTHING, Done, Failed, Outcome
 from fairlane.redact import KNOWN, Redactor
 from fairlane.schemas.schema import listed
 from fairlane.worker.attempt import Attempt
 
 
-def scrub_for(attempt: Attempt) -> Redactor:
-    """Takes this job's secrets out of what it says, whoever quotes them."""
-    general = Redactor() if attempt.definition is None else Redactor.of(attempt.definition)
-    return general.for_payload(attempt.payload)
-
-
 def check(attempt: Attempt, outcome: Outcome) -> Outcome:
     """The outcome as it is reported. A result that does not fit is a failed attempt."""
+    if outcome is NOTHING:
+        return outcome
     if isinstance(outcome, Done) and (faults := _faults(attempt, outcome.result)):
         outcome = Failed(
             {
@@ -30,9 +26,9 @@ def check(attempt: Attempt, outcome: Outcome) -> Outcome:
         )
     match outcome:
         case Failed(error):
-            return replace(outcome, error=cut(scrub_for(attempt).error(error)))
+            return replace(outcome, error=cut(attempt.redactor().error(error)))
         case Done(result, errors) if errors or (result and _may_tell(attempt)):
-            scrub = scrub_for(attempt)
+            scrub = attempt.redactor()
             return replace(
                 outcome,
                 result=result and json.dumps(scrub.result(json.loads(result))),

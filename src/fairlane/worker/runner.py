@@ -7,17 +7,17 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
+from fairlane.connection import LOOP
 from fairlane.context import JobContext
 from fairlane.errors import LeaseLost
 from fairlane.executors.base import Executor, failed
 from fairlane.observe import trace, tracing
-from fairlane.observe.about import ATTEMPT, WORKER, about
+from fairlane.observe.about import WORKER, about
 from fairlane.outcome import Bounced, Canceled, Failed, Outcome, Reused, Snoozed
-from fairlane.redact import SPEAKING
-from fairlane.saying.lines import SPEAKER
+from fairlane.running import RUNNING
 from fairlane.worker.attempt import KILL_AFTER, Attempt, Stop
+from fairlane.worker.deadlines import Deadlines
 from fairlane.worker.judging import judged
-from fairlane.worker.results import scrub_for
 
 if TYPE_CHECKING:
     from fairlane.observe.spans import Processing
@@ -36,17 +36,19 @@ class Runner:
         ended: Callable[[Attempt, Outcome | None], None],
         check: Callable[[Attempt, Outcome], Outcome] = lambda _, outcome: outcome,
     ) -> None:
-        self.running: dict[tuple[object, int], Attempt] = {}
+        self.running: set[Attempt] = set()
         self._executor_for = executor_for
         self._context_for = context_for
         self._prepare = prepare
         self._check = check
         self._ended = ended
         self._loop = asyncio.get_running_loop()
+        LOOP.set(self._loop)  # every task inherits it, and so does the thread of a plain function
+        self._deadlines = Deadlines(self._loop, partial(self.stop, why=Stop.TIMEOUT))
 
     def start(self, attempt: Attempt) -> None:
-        self.running[attempt.job_id, attempt.attempt] = attempt
-        attempt.timer = self._loop.call_later(attempt.timeout, self.stop, attempt, Stop.TIMEOUT)
+        self.running.add(attempt)
+        self._deadlines.add(attempt)
         attempt.task = self._loop.create_task(self._run(attempt))
 
     def stop(self, attempt: Attempt, why: Stop) -> None:
@@ -54,15 +56,22 @@ class Runner:
         if attempt.stop is None and attempt.task is not None:
             attempt.stop = why
             log.info("%s is told to stop: %s", attempt, why.value, extra=about(attempt))
-            if attempt.context is not None:
-                attempt.context.ask_to_stop()
-            attempt.task.cancel()
+            if attempt.open is not None:
+                attempt.ctx().ask_to_stop()
+            if patience := _patience(attempt):
+                self._loop.call_later(patience, self._break_off, attempt)
+            else:
+                attempt.task.cancel()
             self._loop.call_later(attempt.grace, self._insist, attempt)
+
+    def _break_off(self, attempt: Attempt) -> None:
+        if attempt in self.running and attempt.task is not None:
+            attempt.task.cancel()
 
     def _insist(self, attempt: Attempt) -> None:
         """A coroutine that swallows its cancellation cannot be killed: it keeps its slot until it
         ends, or until the database parks its job as stuck."""
-        if (attempt.job_id, attempt.attempt) in self.running and attempt.task is not None:
+        if attempt in self.running and attempt.task is not None:
             log.error(
                 '%s does not stop: its slot stays taken. Use isolation="process" for work that '
                 "must be stopped",
@@ -73,12 +82,14 @@ class Runner:
             self._loop.call_later(KILL_AFTER, self._insist, attempt)
 
     def stop_all(self, why: Stop) -> None:
-        for attempt in list(self.running.values()):
+        for attempt in list(self.running):
             self.stop(attempt, why)
 
     async def _run(self, attempt: Attempt) -> None:
         outcome: Outcome | None
-        ATTEMPT.set(attempt)
+        # Whoever logs for it, the user's own code too, names it and shows none of its secrets.
+        RUNNING.set(attempt)
+        attempt.open = self._context_for
         span = self._traced(attempt)
         log.debug("%s starts", attempt)
         try:
@@ -91,15 +102,11 @@ class Runner:
         except BaseException as error:  # the executor's fault, or SystemExit from a task
             outcome = failed(error)
         finally:
-            if attempt.timer is not None:
-                attempt.timer.cancel()
-            del self.running[attempt.job_id, attempt.attempt]
-            context = attempt.context
+            self._deadlines.remove(attempt)
+            self.running.discard(attempt)
             # They hold the attempt, which holds them: the garbage collector should have no work.
-            attempt.context = None
-            SPEAKING.set(None)
-            ATTEMPT.set(None)
-            SPEAKER.set(None)
+            context, attempt.context, attempt.open = attempt.context, None, None
+            RUNNING.set(None)
         if attempt.stop is not None and not isinstance(outcome, Reused):
             outcome = self._outcome_after_stop(attempt, outcome)
         if context is not None:
@@ -143,11 +150,7 @@ class Runner:
         if executor is None:
             log.warning("%s: this worker does not know the task, another may", attempt)
             return Bounced()
-        attempt.context = self._context_for(attempt)
-        # Whoever logs for this attempt, the user's own code too, shows none of its secrets.
-        SPEAKING.set(partial(scrub_for, attempt))
-        SPEAKER.set(attempt.context)
-        return await executor.run(attempt, attempt.context)
+        return await executor.run(attempt)
 
     def _outcome_after_stop(self, attempt: Attempt, outcome: Outcome | None) -> Outcome | None:
         """It was told to stop and then it ended: perhaps it was done, perhaps it broke off because
@@ -182,6 +185,13 @@ class Runner:
                 return Failed({"type": "CancelledError", "message": "the task cancelled itself"})
             case _:
                 assert_never(attempt.stop)
+
+
+def _patience(attempt: Attempt) -> float:
+    """How long it has to stop by itself. Without its lease it has no time: another may run."""
+    if attempt.context is None or attempt.stop is Stop.LEASE_LOST:
+        return 0
+    return attempt.context.canceled.patience(attempt.grace)
 
 
 def _with_trace(outcome: Outcome | None, carried: str | None) -> Outcome | None:

@@ -66,7 +66,10 @@ class Worker:
         WORKER.set(terms.name)
         terms.app.check_tasks()
         # Apart: a task that holds its connection must not keep a claim or a report waiting.
-        own = await pool(terms.url, most=6, name="fairlane worker")
+        own = await pool(terms.url, most=5, name="fairlane worker")
+        # One connection for all claims: a new one would have everything to plan first, and the job
+        # that it is for would wait for that.
+        claims = await pool(terms.url, most=1, name="fairlane worker")
         for_tasks = await pool(
             terms.url, most=max(1, terms.slots), name="fairlane task", for_others=True
         )
@@ -74,7 +77,7 @@ class Worker:
         try:
             while not self._stopping.is_set():
                 born = asyncio.get_running_loop().time()
-                life = Life(terms, own, for_tasks)
+                life = Life(terms, own, for_tasks, claims)
                 if await self._started(life):
                     await life.run(self._stopping, self.ready)
                     self.left_running += len(life.runner.running)
@@ -87,6 +90,7 @@ class Worker:
                     await patience.wait()
         finally:
             await _close(own)
+            await _close(claims)
             await _close(for_tasks)
 
     async def _started(self, life: Life) -> bool:

@@ -4,12 +4,13 @@ snapshots held."""
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import signal
 
 import asyncpg
 
-from faults import clocks
+from faults import clocks, postgres
 from faults.blows.base import Blow, Done
 
 OURS = (
@@ -32,10 +33,10 @@ class Database(Blow):
                 if (row := await _one(connection, dice)) is None:
                     return "", False, {}
                 at = clocks.now()
-                self.system.postgres.kill_backend(row["pid"])
+                os.kill(row["pid"], signal.SIGKILL)
                 # All backends go down with it; ours too.
                 crashed = await self.seen(connection.is_closed, 5)
-            await self.system.postgres.ready()
+            await postgres.ready(self.system.postgres)
         return row["application_name"], crashed, {"at": at, **_up()}
 
     async def restart_fast(self, dice: random.Random, seconds: float) -> Done:
@@ -47,13 +48,14 @@ class Database(Blow):
     async def _restart(self, how: signal.Signals) -> Done:
         at = clocks.now()
         async with self.system.restarting:
-            await self.system.postgres.restart(how)
+            await postgres.restart(self.system.postgres, how)
         return "postgres", True, {"at": at, **_up()}
 
     async def restart_pooler(self, dice: random.Random, seconds: float) -> Done:
         if self.system.pooler is None:
             return "", False, {"reason": "pgbouncer is not installed"}
-        self.system.pooler.restart()
+        self.system.pooler.kill()
+        self.system.pooler.launch()
         for _ in range(100):
             try:
                 connection = await asyncpg.connect(
@@ -73,7 +75,7 @@ class Database(Blow):
         try:
             while not refused and len(taken) < 400:
                 some = await asyncio.gather(
-                    *(asyncpg.connect(self.system.postgres.url, timeout=15) for _ in range(20)),
+                    *(asyncpg.connect(self.system.postgres.url(), timeout=15) for _ in range(20)),
                     return_exceptions=True,
                 )
                 taken += [each for each in some if isinstance(each, asyncpg.Connection)]

@@ -8,6 +8,8 @@ import random
 from faults import clocks
 from faults.blows.base import Blow, Done
 
+BEAT = "fairlane.beat("  # what a heartbeat says
+
 
 class Network(Blow):
     async def delay(self, dice: random.Random, seconds: float) -> Done:
@@ -15,7 +17,7 @@ class Network(Blow):
 
     async def delay_heartbeat(self, dice: random.Random, seconds: float) -> Done:
         name = dice.choice(("workers", "crew"))
-        return await self._delayed(dice, seconds, dice.uniform(0.5, 1.5), "heartbeat", name)
+        return await self._delayed(dice, seconds, dice.uniform(0.5, 1.5), BEAT, name)
 
     async def _delayed(
         self, dice: random.Random, seconds: float, late: float, only: str, name: str = ""

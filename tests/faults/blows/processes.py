@@ -13,6 +13,13 @@ from faults import clocks
 from faults.blows.base import Blow, Done
 from faults.processes import Process, children_of, state_of
 
+JUST_BEGUN = """
+select w.pid from fairlane.job j join fairlane.worker w on w.id = j.worker_id
+  join fairlane.definition d on d.id = j.definition_id
+ where j.status = 'running' and d.key = 'long'
+   and j.started_at > fairlane.clock() - interval '1 second'
+"""
+
 
 class Processes(Blow):
     async def kill_worker(self, dice: random.Random, seconds: float) -> Done:
@@ -33,7 +40,16 @@ class Processes(Blow):
         return await self._end(dice, ("scheduler",), signal.SIGKILL, seconds)
 
     async def term_worker(self, dice: random.Random, seconds: float) -> Done:
-        return await self._end(dice, ("worker", "pooled"), signal.SIGTERM, seconds)
+        """One that has just begun what outlasts the grace, if there is any."""
+        busy: list[Process] = []
+        end = clocks.now() + 3
+        while not busy and clocks.now() < end:
+            async with self.admin() as connection:
+                pids = {row["pid"] for row in await connection.fetch(JUST_BEGUN)}
+            busy = [each for each in self._alive(("worker", "pooled")) if each.pid in pids]
+            await asyncio.sleep(0.05)
+        prefixes = tuple(each.name for each in busy) or ("worker", "pooled")
+        return await self._end(dice, prefixes, signal.SIGTERM, seconds)
 
     async def term_server(self, dice: random.Random, seconds: float) -> Done:
         return await self._end(dice, ("server",), signal.SIGTERM, seconds)

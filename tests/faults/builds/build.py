@@ -10,7 +10,7 @@ from unittest import mock
 
 import asyncpg
 
-from faults.interleavings.stage import Break, Stage, staged
+from faults.interleavings.stage import Breaking, Stage, staged
 from support.clock import Clock
 from support.cluster import Cluster
 from support.core import Core
@@ -24,8 +24,8 @@ class Statement:
 
     sql: str
 
-    async def apply(self, core: Core) -> None:
-        await core.conn.execute(self.sql)
+    async def apply(self, connection: "asyncpg.Connection[Any]") -> None:
+        await connection.execute(self.sql)
 
 
 @dataclass
@@ -47,7 +47,7 @@ class Scene:
     operations: int = 0
 
     @property
-    def breaks(self) -> "tuple[Break, ...]":
+    def breaks(self) -> "tuple[Breaking, ...]":
         return self.build.breaks if self.build else ()
 
     @property
@@ -66,7 +66,7 @@ class Scene:
             try:
                 core = Core(conn)
                 for each in self.breaks:
-                    await each.apply(core)
+                    await each.apply(conn)
                 yield Database(url, core, clock)
             finally:
                 conn.terminate()
@@ -93,7 +93,7 @@ class Build:
 
     name: str
     check: Check
-    breaks: tuple[Break, ...] = ()
+    breaks: tuple[Breaking, ...] = ()
     patches: Mapping[str, Any] = field(default_factory=dict)
 
     @contextmanager

@@ -25,14 +25,15 @@ PLACES = "coalesce(g.capacity - g.running, 2147483647)"
 COUNTED = """coalesce(g.capacity - (
   select count(*)::int from fairlane.job j join fairlane.lane l on l.id = j.lane_id
    where j.status = 'running' and g.id = any (l.gates)), 2147483647)"""
-FROM_GATE = "from fairlane.gate g\n               where g.id = any"
+EACH_GATE = "from (select distinct unnest(t.gates)"
 BEHIND_A_LOCK = (
-    "from (select pg_advisory_xact_lock(4711)) as lock cross join fairlane.gate g\n"
-    "               where g.id = any"
+    "from (select pg_advisory_xact_lock(4711)) as lock cross join (select distinct unnest(t.gates)"
 )
 STILL_LOST = """         and j.status = 'running'
          and (w.lease_expires_at <= v_now or w.state in ('lost', 'stopped'))
        order by j.id"""
+# What has arrived is taken in first: who does that in a claim holds the other's share as well.
+TWO_CLAIMS = ("sweep", "claim", "claim two")
 LOCK_SHARES = "perform fairlane.lock_lanes(fairlane.lanes_of(hand_back.jobs), waiting => true);"
 LOCK_GATES = "perform fairlane.lock_gates(fairlane.lanes_of(hand_back.jobs));"
 
@@ -89,19 +90,19 @@ BUILDS = [
     ),
     Build(
         "a limit is counted, not held",
-        interleaved("claim", "claim two"),
+        interleaved(*TWO_CLAIMS),
         (
             Break("take_turns", PLACES, COUNTED),
-            Break("take_turns", "for no key update) locked", ") locked"),
+            Break("take_turns", "for no key update) g) locked", ") g) locked"),
         ),
     ),
     Build(
         "a limit is counted in the statement that takes the lock",
-        interleaved("claim", "claim two"),
+        interleaved(*TWO_CLAIMS),
         (
             Break("take_turns", PLACES, COUNTED),
-            Break("take_turns", FROM_GATE, BEHIND_A_LOCK),
-            Break("take_turns", "for no key update) locked", ") locked"),
+            Break("take_turns", EACH_GATE, BEHIND_A_LOCK),
+            Break("take_turns", "for no key update) g) locked", ") g) locked"),
         ),
     ),
     Build(
@@ -155,7 +156,7 @@ BUILDS = [
         checks.a_claim_is_answered_in_few_bytes,
         (
             Break(
-                "start_jobs",
+                "claim_queues",
                 "case when pg_column_size(payload) <= 4096 then payload end",
                 "payload",
             ),
@@ -184,7 +185,7 @@ BUILDS = [
     Build(
         "a sweep forgets transactions that were open",
         interleaved("enqueue", "emit", "sweep", points=False),
-        (Break("sweep", "array(select pg_snapshot_xip(seen)) || seen_by", "'{}'::xid8[]"),),
+        (Break("take_in", "array(select pg_snapshot_xip(seen)) || seen_by", "'{}'::xid8[]"),),
     ),
     Build(
         "hand_back locks gates before shares",

@@ -79,7 +79,7 @@ def a_job_ends_once(history: History) -> Iterator[Violation]:
         if body.what == "end":
             marks.setdefault(body.job, set()).add(body.said)
     rows: dict[str, list[object]] = {}
-    for change in history.changes:
+    for change in history.lasting:
         if change.table == "history" and (job := change.row["id"]):
             rows.setdefault(job, []).append(change)
             result = change.row.get("result") or ""

@@ -20,11 +20,12 @@ def what_people_change_is_audited(history: History) -> Iterator[Violation]:
     """I21: in the same transaction, once."""
     asked: dict[str | None, str | None] = {}
     paused: dict[str | None, tuple[str | None, ...]] = {}
+    settled: set[str | None] = set()
     for _, some in groupby(history.changes, key=lambda each: (each.lsn, each.xid)):
         changes = list(some)
         audit = [c.row for c in changes if c.table == "audit" and c.what == "insert"]
         for change in changes:
-            wanted = _audited(change, asked, paused)
+            wanted = _audited(change, asked, paused, settled)
             if wanted is None:
                 continue
             action, target = wanted
@@ -42,6 +43,7 @@ def _audited(
     change: Change,
     asked: dict[str | None, str | None],
     paused: dict[str | None, tuple[str | None, ...]],
+    settled: set[str | None],
 ) -> tuple[str, str | None] | None:
     """What of this row somebody did, and to what."""
     row = change.row
@@ -58,7 +60,11 @@ def _audited(
             if before_asked is None and row["cancel_requested_at"] is not None:
                 return "job.cancel", row["id"]
         case "dead_letter", "update" if row["status"] in ("retried", "resolved", "ignored"):
+            (settled.discard if row["status"] == "retried" else settled.add)(row["id"])
             return "dead_letter.", row["id"]
+        case "dead_letter", "update" if row["id"] in settled:
+            settled.discard(row["id"])
+            return "dead_letter.reopen", row["id"]
     return None
 
 

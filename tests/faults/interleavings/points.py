@@ -68,15 +68,15 @@ POINTS = [
     Point("cancel", "select * into v_job"),
     Point("retire"),
     Point("settle"),
-    Point("sweep", "if v_news is not null"),
+    Point("take_in", "if v_news is not null"),
     Point("take_turns"),
-    Point("start_jobs"),
+    Point("claim_queues", "return query"),
     Point("promote", "with promoted as"),
     # A worker's end and its lease.
     Point("rescue", "update fairlane.worker"),
     Point("stop_worker", "if v_jobs is not null"),
     Point("stop_worker", "update fairlane.worker"),
-    Point("beat", "return query"),
+    Point("beat", "perform fairlane.note_held"),
     # What an operator changes.
     Point("set_tenant_paused", "lock table"),
     Point("set_tenant_paused", "update fairlane.share"),
@@ -86,7 +86,7 @@ POINTS = [
 
 # Waiting that would only cost time here: the schedule says who comes when.
 HASTE = {
-    "pick_shares": ("pg_sleep(0.0005 * try)", "pg_sleep(0)"),
+    "wait_for_share": ("SET lock_timeout TO '10ms'", "SET lock_timeout TO '1ms'"),
     "prune": ("SET lock_timeout TO '200ms'", "SET lock_timeout TO '5ms'"),
 }
 

@@ -34,10 +34,10 @@ Turn = tuple[str, str | None]  # a verb, and the tenant that somebody holds mean
 Serial = dict[tuple[Turn, ...], tuple[list[Any], Any]]
 
 
-class Break(Protocol):
+class Breaking(Protocol):
     """Something that is done to a database before it is put to the test."""
 
-    async def apply(self, core: Core) -> None: ...
+    async def apply(self, connection: "asyncpg.Connection[Any]") -> None: ...
 
 
 class Stage:
@@ -197,7 +197,7 @@ async def staged(
     cluster: Cluster,
     template: str,
     sessions: int = 2,
-    broken: Sequence[Break] = (),
+    broken: Sequence[Breaking] = (),
     verbs: Mapping[str, Verb] = VERBS,
     serial: Serial | None = None,
 ) -> AsyncIterator[Stage]:
@@ -215,7 +215,7 @@ async def staged(
         await core.conn.execute("set jit = off")  # the checks are long to read and quick to run
         world = await World.make(core, clock)
         for each in broken:
-            await each.apply(core)
+            await each.apply(core.conn)
         await points.put_in(core)
         await _quick_to_see_deadlocks(cluster, core)
         door = (await connection()).conn

@@ -58,13 +58,19 @@ FORGET = "delete from world.told;"
 _LEGAL = ", ".join(f"('{old}', '{new}')" for old, ends in LEGAL.items() for new in ends)
 
 # One that is sent again may be put in and taken out at once, when its first sending turns up: that
-# was never there. A replay is told by its letter; its row in `job` comes before or after.
+# was never there. Nor was an end that is written before the job is seen to be in other hands, and
+# taken back. A replay is told by its letter; its row in `job` comes before or after.
 QUESTIONS = {
     "a job went where it may not go": f"""
       with told as (
         select job_id, place, status, attempt, seq, min(seq) over same as since,
                bool_or(place = 'job' and status = 'gone') over same
-                 and not bool_or(place <> 'job') over same as undone
+                 and not bool_or(place <> 'job') over same as undone,
+               place = 'history' and status <> 'gone'
+                 and row_number() over (partition by job_id, xid, place, status = 'gone'
+                                            order by seq desc)
+                     <= count(*) filter (where place = 'history' and status = 'gone') over same
+                 as unwritten
           from world.told
         window same as (partition by job_id, xid)
       ), known as (
@@ -72,6 +78,7 @@ QUESTIONS = {
           from told
          where status <> 'gone'
            and not undone
+           and not unwritten
          union all
         select id, 'before', status, attempt, 0, 0
           from (select id, status, attempt from world.job

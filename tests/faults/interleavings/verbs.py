@@ -166,7 +166,7 @@ def plain(world: World, verb: str, answer: Any) -> Any:
         rows = answer if isinstance(answer, list) else [answer]
         return [(row["status"], row["deduplicated"]) for row in rows]
     if isinstance(answer, list):
-        if not answer and verb.startswith("finish"):
+        if not answer and verb.startswith(("finish", "fail many")):
             # It says of each job whether it was still this worker's; of the worker, by an error.
             return "LeaseLost"
         return sorted(_word(names, each) for each in answer)

@@ -17,6 +17,7 @@ from support.core import Core, Lease
 SETTINGS = {"trigger": "id", "definition": "id", "tenant": "id", "queue": "name", "plan": "name"}
 TABLES = [
     *("arrival", "lane", "gate", "share", "job", "dead_letter", "history", "attempt", "worker"),
+    "claimed",
     *("doorbell", "sweep", "event", "emission", "delivery", "firing", "recent", "audit"),
 ]
 

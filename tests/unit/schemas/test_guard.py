@@ -1,8 +1,11 @@
 """Schemas that would call out, hang or fill the memory are refused, all faults at once."""
 
+import gc
 import json
 import socket
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -11,6 +14,20 @@ from fairlane import schemas
 from fairlane.errors import DefinitionInvalid, Fault
 
 PATIENCE = 0.1  # seconds for a refusal
+
+
+@contextmanager
+def timed() -> Iterator[list[float]]:
+    """CPU seconds of this thread, and without the collector: what other tests have left behind, be
+    it threads or garbage, is not counted."""
+    took: list[float] = []
+    gc.disable()
+    began = time.thread_time()
+    try:
+        yield took
+    finally:
+        took.append(time.thread_time() - began)
+        gc.enable()
 
 
 def faults(schema: Any, **options: bool) -> list[Fault]:
@@ -91,6 +108,15 @@ HOSTILE: dict[str, tuple[Any, str]] = {
         {"allOf": [{"$ref": "#/$defs/a"}], "$defs": {"a": {"not": {"$ref": "#"}}}},
         "the schema leads back to itself for the same value, without end",
     ),
+    "everywhere at once": (
+        {
+            "$defs": {
+                **{f"a{n}": {"$dynamicAnchor": "a"} for n in range(750)},
+                **{f"r{n}": {"items": {"$dynamicRef": "#a"}} for n in range(750)},
+            }
+        },
+        "its references lead on in 564000 ways, the limit is 100000",
+    ),
     "doubling": (doubling(30), "one value could be looked at more than 2000 times"),
     "doubling by all": (doubling(30, "allOf"), "one value could be looked at more than 2000"),
     "many by value": (
@@ -135,12 +161,11 @@ def test_a_hostile_schema_is_refused_in_no_time(name: str) -> None:
     schema, expected = HOSTILE[name]
     schemas.compile({"$ref": "#/$defs/a", "$defs": {"a": {"pattern": "^a"}}})  # all is loaded
 
-    began = time.process_time()
-    found = faults(schema)
-    took = time.process_time() - began
+    with timed() as took:
+        found = faults(schema)
 
     assert expected in "; ".join(map(str, found))
-    assert took < PATIENCE
+    assert took[0] < PATIENCE
 
 
 def test_nothing_is_fetched_whatever_a_schema_says() -> None:
@@ -177,10 +202,10 @@ def test_defaults_along_a_chain_of_references_are_checked_in_no_time() -> None:
         for nth in range(400)
     }
 
-    began = time.process_time()
-    schemas.compile({"$ref": "#/$defs/d0", "$defs": {**chain, "d400": {}}})
+    with timed() as took:
+        schemas.compile({"$ref": "#/$defs/d0", "$defs": {**chain, "d400": {}}})
 
-    assert time.process_time() - began < 1
+    assert took[0] < 0.5
 
 
 def test_every_fault_is_told_at_once() -> None:

@@ -68,7 +68,7 @@ async def list_workers(
 
 FAIRNESS = """
 select t.slug as tenant, s.queue, s.weight, coalesce(c.queued, 0) as queued,
-       coalesce(c.running, 0) as running, s.ready, s.paused, s.vtime as virtual_seconds,
+       coalesce(c.running, 0) as running, s.ready, s.paused, s.vtime + s.owed as virtual_seconds,
        s.expected as expected_seconds
   from fairlane.share s
   join fairlane.tenant t on t.id = s.tenant_id

@@ -1,11 +1,12 @@
 """Jobs: enqueued one or many, listed, counted, explained."""
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field
 
+from fairlane.api.lists import listed
 from fairlane.api.models.base import (
     A_JOB,
     PLAIN,
@@ -63,8 +64,18 @@ class JobBody(In):
     reuse: bool | None = Field(None, description="Answer with a job of the same inputs.")
 
 
+Jobs = Annotated[list[JobBody], Field(min_length=1, max_length=1000)]
+
+
 class BatchIn(In):
-    jobs: list[JobBody] = Field(min_length=1, max_length=1000)
+    model_config = ConfigDict(
+        strict=True,
+        extra="forbid",
+        json_schema_extra={"oneOf": [{"required": ["jobs"]}, {"required": ["items"]}]},
+    )
+
+    jobs: Jobs = Field(default_factory=list)
+    items: Jobs = Field(default_factory=list, description="The same by another name.")
 
 
 class JobOut(Out):
@@ -112,6 +123,7 @@ class EnqueuedOut(JobOut):
 
 class BatchItem(Out):
     status: int
+    id: UUID | None = Field(None, description="The job's.")
     job: EnqueuedOut | None = None
     problem: ProblemOut | None = None
 
@@ -172,8 +184,15 @@ class CancelIn(In):
     reason: Note | None = Field(None, description="Kept with the job.")
 
 
+States = Annotated[
+    list[State],
+    Field(min_length=1, max_length=8),
+    BeforeValidator(listed, json_schema_input_type=list[State] | str),
+]
+
+
 class JobFilterIn(In):
-    status: list[State] | None = Field(None, min_length=1, max_length=8)
+    status: States | None = Field(None, description="One state or several.")
     source: Literal["manual", "event", "schedule", "system"] | None = None
     queue: str | None = Field(None, min_length=1, max_length=200, pattern=PLAIN)
     definition_key: str | None = Field(None, min_length=1, max_length=200, pattern=PLAIN)

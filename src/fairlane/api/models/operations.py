@@ -4,16 +4,25 @@ from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field
 
+from fairlane.api.ids import Id
+from fairlane.api.lists import listed
 from fairlane.api.models.base import Document, In, Note, Out
 from fairlane.api.models.dead_letters import DeadFilterIn
 from fairlane.api.models.jobs import JobFilterIn
 
 Ids = Annotated[
-    list[Annotated[UUID, Field(strict=False)]] | None,
-    Field(max_length=1000, description="Only these."),
+    list[Id],
+    Field(max_length=1000),
+    BeforeValidator(listed, json_schema_input_type=list[str] | str),
 ]
+Pending = Annotated[
+    list[Literal["pending"]],
+    Field(min_length=1, max_length=1),
+    BeforeValidator(listed, json_schema_input_type=Literal["pending"]),
+]
+WHICH = "All there are if it is empty: `all` or `dry_run` is true then."
 All = Annotated[bool, Field(description="All there are: an empty filter is meant.")]
 PerSecond = Annotated[
     float | None, Field(gt=0, le=100_000, strict=False, description="At most so many a second.")
@@ -21,11 +30,15 @@ PerSecond = Annotated[
 
 
 class JobsIn(JobFilterIn):
-    ids: Ids = None
+    ids: Ids | None = Field(None, description="Only these; UUIDs or short ids.")
 
 
 class DeadLettersIn(DeadFilterIn):
-    ids: Ids = None
+    # Nothing to narrow by, so the operation need not keep it; but it is an answer to "which".
+    status: Pending | None = Field(
+        None, exclude=True, description="Those that wait: no others are settled."
+    )
+    ids: Ids | None = Field(None, description="Only these; UUIDs or short ids.")
 
 
 class BulkIn(In):
@@ -40,7 +53,7 @@ class BulkIn(In):
     )
 
     action: Literal["cancel", "retry"]
-    filter: JobsIn
+    filter: JobsIn = Field(default_factory=JobsIn.model_construct, description=WHICH)
     all: All = False
     dry_run: bool = False
     reason: Note | None = None
@@ -59,7 +72,7 @@ class DeadBulkIn(In):
     )
 
     action: Literal["replay", "resolve", "ignore"]
-    filter: DeadLettersIn
+    filter: DeadLettersIn = Field(default_factory=DeadLettersIn.model_construct, description=WHICH)
     all: All = False
     dry_run: bool = False
     notes: Note | None = None

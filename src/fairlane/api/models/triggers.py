@@ -1,11 +1,12 @@
 """What the calls of triggers and events take and answer."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from fairlane.api.ids import Id
 from fairlane.api.models.base import PLAIN, Document, In, Out
 
 ON_EVENT: dict[str, Any] = {
@@ -118,7 +119,7 @@ class ResendIn(In):
         pattern=PLAIN,
         description="The new event's. The same again is one resend.",
     )
-    trigger_ids: list[Annotated[UUID, Field(strict=False)]] | None = Field(
+    trigger_ids: list[Id] | None = Field(
         None, max_length=100, description="To these alone; to all that take it if not given."
     )
     failed: bool = Field(

@@ -5,7 +5,6 @@ import os
 from datetime import UTC
 from typing import Any
 
-from fairlane.context import JobContext
 from fairlane.core import json
 from fairlane.definitions.definition import Definition
 from fairlane.errors import FairlaneError
@@ -38,9 +37,9 @@ class CommandExecutor:
         self._secrets = secrets or Secrets()
         self._result_limit = result_limit
 
-    async def run(self, attempt: Attempt, ctx: JobContext) -> Outcome:
+    async def run(self, attempt: Attempt) -> Outcome:
         try:
-            order = self._order(attempt, ctx)
+            order = self._order(attempt)
         except ArgumentsRefused as error:
             return unfit(error)
         except FairlaneError as error:  # a secret or a variable that cannot be had
@@ -48,7 +47,7 @@ class CommandExecutor:
         child = await Guarded.start(
             "fairlane.executors.command.guard", order, flags=("-I", "-S"), env=_guards_own()
         )
-        hearing = Hearing(ctx, self._settings.limits.output_bytes)
+        hearing = Hearing(attempt.ctx(), self._settings.limits.output_bytes)
         by_itself = await child.ended(attempt, hearing.hear)
         ended = hearing.end()
         if not by_itself and (ended is None or was_stopped(ended, self._settings)):
@@ -57,14 +56,14 @@ class CommandExecutor:
             return Failed({"type": "GuardDied", "message": "the command's guard was killed"})
         return outcome_of(ended, self._settings, attempt.key, self._result_limit)
 
-    def _order(self, attempt: Attempt, ctx: JobContext) -> dict[str, Any]:
-        settings, values = self._settings, values_of(attempt, ctx)
+    def _order(self, attempt: Attempt) -> dict[str, Any]:
+        settings, values = self._settings, values_of(attempt)
         return {
             "grace": attempt.grace,
             "argv": settings.argv.build(values),
-            "env": settings.environment.build(values, _own(attempt, ctx), self._secrets.lookup),
+            "env": settings.environment.build(values, _own(attempt), self._secrets.lookup),
             "cwd": settings.cwd and settings.cwd.render(values),
-            "stdin": json.dumps(ctx.payload) if settings.stdin == "payload" else None,
+            "stdin": json.dumps(values["payload"]) if settings.stdin == "payload" else None,
             "limits": settings.limits.as_order(),
         }
 
@@ -75,7 +74,7 @@ def _guards_own() -> dict[str, str]:
     return {name: os.environ[name] for name in ("LD_LIBRARY_PATH", "TMPDIR") if name in os.environ}
 
 
-def _own(attempt: Attempt, ctx: JobContext) -> dict[str, str]:
+def _own(attempt: Attempt) -> dict[str, str]:
     """What every command may know of its job."""
     own = {
         "FAIRLANE_JOB_ID": str(attempt.job_id),
@@ -89,7 +88,5 @@ def _own(attempt: Attempt, ctx: JobContext) -> dict[str, str]:
         "FAIRLANE_REPORT_FD": str(REPORT),
     }
     own |= trace.environment(attempt.passed_on)
-    if ctx.deadline is not None:
-        deadline = ctx.deadline.astimezone(UTC)
-        own["FAIRLANE_DEADLINE"] = deadline.isoformat().replace("+00:00", "Z")
-    return own
+    deadline = attempt.deadline.astimezone(UTC)
+    return own | {"FAIRLANE_DEADLINE": deadline.isoformat().replace("+00:00", "Z")}

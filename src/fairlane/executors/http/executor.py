@@ -7,7 +7,6 @@ from typing import Any
 import aiohttp
 from yarl import URL
 
-from fairlane.context import JobContext
 from fairlane.definitions.definition import Definition
 from fairlane.executors.base import storable
 from fairlane.executors.http import answer
@@ -34,9 +33,9 @@ class HttpExecutor:
         # As errors and logs tell it: no value of any job, no query.
         self._what = f"{self._settings.method} {self._settings.url.shown}"
 
-    async def run(self, attempt: Attempt, ctx: JobContext) -> Outcome:
+    async def run(self, attempt: Attempt) -> Outcome:
         try:
-            request = request_for(self._settings, self._calls, attempt, ctx)
+            request = request_for(self._settings, self._calls, attempt)
             session = self._session()
         except (CallRefused, ValueMissing, UnicodeEncodeError) as error:
             # The same job would be refused the next time as well.
@@ -44,7 +43,7 @@ class HttpExecutor:
             return self._failed(f"was not made: {why}", kind="CallRefused", final=True)
         except SecretMissing as error:
             return self._failed(f"was not made: {error}", kind="SecretMissing")
-        return await self._call(session, request, attempt, ctx)
+        return await self._call(session, request, attempt)
 
     def _session(self) -> aiohttp.ClientSession:
         settings = self._settings
@@ -52,7 +51,7 @@ class HttpExecutor:
         return self._calls.session(reach)
 
     async def _call(
-        self, session: aiohttp.ClientSession, request: Request, attempt: Attempt, ctx: JobContext
+        self, session: aiohttp.ClientSession, request: Request, attempt: Attempt
     ) -> Outcome:
         connect = self._settings.connect_timeout_seconds
         started = time.monotonic()
@@ -71,7 +70,7 @@ class HttpExecutor:
                     outcome = await self._outcome(response)
                 finally:
                     response.close()  # what was not read is not waited for
-            ctx.log(
+            attempt.ctx().log(
                 f"{self._what} answered {response.status}",
                 status=response.status,
                 seconds=round(time.monotonic() - started, 3),

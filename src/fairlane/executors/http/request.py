@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from fairlane.context import JobContext
 from fairlane.core import json
 from fairlane.executors.http import signing
 from fairlane.executors.http.calls import HttpCalls
@@ -25,11 +24,9 @@ class Request(NamedTuple):
     body: bytes | None
 
 
-def request_for(
-    settings: HttpSettings, calls: HttpCalls, attempt: Attempt, ctx: JobContext
-) -> Request:
-    values = values_of(attempt, ctx)
-    body = _body(settings, values, ctx)
+def request_for(settings: HttpSettings, calls: HttpCalls, attempt: Attempt) -> Request:
+    values = values_of(attempt)
+    body = _body(settings, values)
     headers = {"Accept": "application/json", "User-Agent": _AGENT}
     if body is not None:
         headers["Content-Type"] = "application/json"
@@ -44,9 +41,9 @@ def request_for(
     return Request(settings.url.render(values), headers, body)
 
 
-def _body(settings: HttpSettings, values: Mapping[str, Any], ctx: JobContext) -> bytes | None:
+def _body(settings: HttpSettings, values: Mapping[str, Any]) -> bytes | None:
     if settings.sends_payload:
-        return json.dumps(ctx.payload).encode()
+        return json.dumps(values["payload"]).encode()
     if settings.body is None:
         return None
     return json.dumps(settings.body.render(values)).encode()

@@ -14,6 +14,7 @@ returns table (
 language plpgsql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
+set jit = off
 as $$
 #variable_conflict use_column
 declare
@@ -42,7 +43,14 @@ begin
   select e.item, e.id, e.status, e.queue, e.scheduled_for, e.deduplicated, e.warning, e.reused,
          j.priority, j.max_attempts, j.created_at, j.queued_at
     from unnest(v_answers) e
-    left join fairlane.job j on j.id = e.id and not e.deduplicated and not e.reused
+    left join lateral (
+           select *
+             from fairlane.job
+            where id >= e.id and id <= e.id
+              and not e.deduplicated
+              and not e.reused
+            order by id
+            limit 1) j on true
    order by e.item;
 end
 $$;

@@ -5,14 +5,14 @@ returns text
 language plpgsql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
+set jit = off
 set enable_hashjoin = off
 set enable_mergejoin = off
 as $$
 declare
-  v_now timestamptz := fairlane.clock();
+  v_now timestamptz := fairlane.leased(bounce.worker);
   v_job fairlane.job;
 begin
-  perform fairlane.check_lease(bounce.worker, v_now);
   v_job := fairlane.hold(bounce.worker, bounce.job_id, bounce.attempt);
   if v_job.cancel_requested_at is not null then
     return fairlane.end_canceled(v_job);

@@ -5,6 +5,7 @@ returns text
 language plpgsql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
+set jit = off
 set enable_hashjoin = off
 set enable_mergejoin = off
 as $$
@@ -42,13 +43,14 @@ returns text
 language plpgsql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
+set jit = off
 set enable_hashjoin = off
 set enable_mergejoin = off
 as $$
 declare
   v_job fairlane.job;
 begin
-  perform fairlane.check_lease(canceled.worker, fairlane.clock());
+  perform fairlane.leased(canceled.worker);
   v_job := fairlane.hold(canceled.worker, canceled.job_id, canceled.attempt);
   if v_job.cancel_requested_at is null then
     raise exception using errcode = 'LN003', message = format(

@@ -8,4 +8,4 @@ as $$ select clock_timestamp() $$;
 create or replace function fairlane.seconds_since(start timestamptz, now timestamptz)
 returns float8
 language sql immutable parallel safe
-as $$ select greatest(extract(epoch from seconds_since.now - seconds_since.start), 0)::float8 $$;
+as $$ select greatest(date_part('epoch', seconds_since.now - seconds_since.start), 0) $$;  -- not extract: numeric is slow

@@ -1,6 +1,7 @@
 -- Counts what ended: in slices of five minutes, from which hours are added up. Nothing is counted when a
--- job ends; whoever leads counts a slice once a minute while it goes on, and again until nobody can still
--- commit into it. To count is to replace: twice is once, and a leader that dies has changed nothing.
+-- job ends; whoever leads counts a slice once a minute while it goes on, less often where that takes long,
+-- and a last time when nobody can still commit into it. To count is to replace: twice is once, and a leader
+-- that dies has changed nothing.
 
 -- Before this moment everything is counted for good.
 create or replace function fairlane.counted_until()
@@ -29,6 +30,7 @@ begin
     return 0;
   end if;
   perform fairlane.open_slices(v_now);
+  perform fairlane.close_slices(v_now);
   for v_slice in
     select starts_at
       from fairlane.slice
@@ -84,22 +86,36 @@ begin
 end
 $$;
 
--- Counts one slice anew.
---
--- When it has been over for two minutes, whoever ends something from now on does so with a later time.
+-- When a slice has been over for two minutes, whoever ends something from now on does so with a later time.
 -- Who took the time before has a transaction id by then, lower than any that comes now (`closed_by`):
 -- once the oldest transaction that goes on is later than that, nothing can come any more.
+create or replace function fairlane.close_slices(now timestamptz)
+returns void
+language plpgsql
+as $$
+begin
+  update fairlane.slice
+     set closed_by = pg_snapshot_xmax(pg_current_snapshot())
+   where not is_final
+     and closed_by is null
+     and ends_at <= close_slices.now - interval '2 minutes';
+end
+$$;
+
+-- Counts one slice anew, for good if it is closed and nothing can come any more.
 create or replace function fairlane.count_slice(starts_at timestamptz, now timestamptz)
 returns void
 language plpgsql
 set plan_cache_mode = force_custom_plan
 set enable_seqscan = off
+set jit = off
 as $$
 #variable_conflict use_column
 declare
-  v_ends timestamptz := (select ends_at from fairlane.slice where starts_at = count_slice.starts_at);
+  v_ends  timestamptz := (select ends_at from fairlane.slice where starts_at = count_slice.starts_at);
+  v_began timestamptz := clock_timestamp();
   -- Taken before the count: what is over here is visible there.
-  v_seen pg_snapshot := pg_current_snapshot();
+  v_seen  pg_snapshot := pg_current_snapshot();
 begin
   delete from fairlane.tally where starts_at = count_slice.starts_at;
   insert into fairlane.tally (starts_at, tenant_id, queue, definition_key, status, jobs, attempts,
@@ -112,14 +128,16 @@ begin
 
   update fairlane.slice
      set is_final = coalesce(closed_by <= pg_snapshot_xmin(v_seen), false),
-         closed_by = coalesce(closed_by, case when count_slice.now >= v_ends + interval '2 minutes'
-                                              then pg_snapshot_xmax(pg_current_snapshot()) end),
-         -- Once a minute; while an old transaction stays open, less and less often.
-         count_at = count_slice.now
-                    + case when closed_by is null then interval '1 minute'
-                           else greatest(interval '1 minute',
+         -- Once a minute; one with so much in it that this takes long, only when it is closed. While an old
+         -- transaction stays open, less and less often.
+         count_at = case when closed_by is not null
+                         then count_slice.now
+                              + greatest(interval '1 minute',
                                          least((count_slice.now - v_ends) / 4, interval '1 hour'))
-                      end
+                         when clock_timestamp() < v_began + interval '1 second'
+                         then count_slice.now + interval '1 minute'
+                         else greatest(count_slice.now, v_ends + interval '2 minutes') + interval '30 seconds'
+                    end
    where starts_at = count_slice.starts_at;
 end
 $$;

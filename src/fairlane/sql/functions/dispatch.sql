@@ -7,6 +7,7 @@ returns table (seq bigint, tenant_id uuid, id text, name text, data text, correl
 language plpgsql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
+set jit = off
 set enable_hashjoin = off
 set enable_mergejoin = off
 as $$
@@ -50,6 +51,7 @@ returns uuid[]
 language plpgsql stable
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
+set jit = off
 as $$
 #variable_conflict use_column
 declare
@@ -303,6 +305,7 @@ returns table (events int, rows int, more boolean)
 language plpgsql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
+set jit = off
 set enable_hashjoin = off
 set enable_mergejoin = off
 as $$

@@ -47,9 +47,9 @@ begin
       'worker %s lives; drain it first, and forget it once it has stopped', v_worker.name);
   end if;
   select count(*) into v_jobs
-    from fairlane.job
-   where worker_id = v_worker.id
-     and status = 'running';
+    from fairlane.worker w
+   cross join lateral fairlane.held_by(w)
+   where w.id = v_worker.id;
   if v_jobs > 0 then
     raise exception using errcode = 'LN003', message = format(
       'worker %s is lost, and %s of its jobs %s not taken back yet; forget it once they are',

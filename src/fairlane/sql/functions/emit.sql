@@ -191,6 +191,9 @@ begin
   elsif length(check_event.event ->> 'id') > 200 then
     raise exception using errcode = 'LN107', message =
       'an event id has at most 200 characters';
+  elsif length(check_event.event ->> 'correlation_id') > 512 then      -- its jobs have no longer one either
+    raise exception using errcode = 'LN107', message =
+      'a correlation id has at most 512 characters';
   end if;
 end
 $$;

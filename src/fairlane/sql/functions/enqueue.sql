@@ -6,6 +6,7 @@ returns setof fairlane.enqueued
 language plpgsql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
+set jit = off
 as $$
 #variable_conflict use_column
 declare

@@ -117,6 +117,7 @@ begin
       or jsonb_typeof(r.payload) <> 'object'
       or length(r.dedupe_key) not between 1 and 512
       or length(r.concurrency_key) not between 1 and 512
+      or length(r.correlation_id) > 512
       or (pg_column_size(r.payload) > v_limit / 4 and octet_length(r.payload::text) > v_limit)
    order by r.position
    limit 1;
@@ -147,7 +148,7 @@ begin
   raise exception using errcode = 'LN107', message = format(
       'a field of the job "%s" is out of range%s: max_attempts must be at least 1, scheduled_for '
       'must lie between 1970 and 2200, source one of manual, event, schedule, system, dedupe_key '
-      'and concurrency_key 1 to 512 characters',
+      'and concurrency_key 1 to 512 characters, correlation_id at most 512',
       v_bad.definition, v_which);
 end
 $$;
@@ -304,10 +305,14 @@ begin
    where s.tenant_id = request.tenant_id
      and s.definition_id = request.definition_id
    union all
-  select j.id, j.status, j.queue, j.scheduled_for
-    from fairlane.job j
-   where j.tenant_id = request.tenant_id
-     and j.dedupe_key = request.dedupe_key
+  -- In the order of the index of keys: else, where the table is new, the one of tenants would do as well.
+  (select j.id, j.status, j.queue, j.scheduled_for
+     from fairlane.job j
+    where j.tenant_id = request.tenant_id
+      and j.dedupe_key >= request.dedupe_key
+      and j.dedupe_key <= request.dedupe_key
+    order by j.dedupe_key
+    limit 1)
    limit 1;
 end
 $$;
@@ -345,7 +350,7 @@ begin
        where r.resend
          and fairlane.is_known(r.id)
     ), undone as (
-      delete from fairlane.job j using known k where j.id = k.id
+      delete from fairlane.job j using known k where j.id = k.id and j.id = any (inserted)
     )
     select array(select i.id
                    from unnest(inserted) i (id)

@@ -5,6 +5,7 @@ returns jsonb
 language plpgsql stable
 -- A job is found by index, however little the statistics know.
 set enable_seqscan = off
+set jit = off
 as $$
 #variable_conflict use_column
 declare
@@ -180,6 +181,7 @@ begin
     from (select
             from fairlane.job
            where lane_id = waiting.lane_id
+             and not is_scheduled
              and status = 'queued'
              and (priority, id) < (waiting.priority, waiting.id)
            limit 1001) ahead;
@@ -235,9 +237,8 @@ begin
   if v_gate.scope = 'key' then
     -- Whoever has it is one of the few that run; none, where it is just ending.
     select j.id into v_holder
-      from fairlane.job j
-     where j.status = 'running'
-       and j.tenant_id = waiting.tenant_id
+      from fairlane.running_jobs() j
+     where j.tenant_id = waiting.tenant_id
        and j.concurrency_key = waiting.concurrency_key
      limit 1;
     if v_holder is not null then

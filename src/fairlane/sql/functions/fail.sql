@@ -13,15 +13,15 @@ returns text
 language plpgsql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
+set jit = off
 set enable_hashjoin = off
 set enable_mergejoin = off
 as $$
 #variable_conflict use_column
 declare
-  v_now timestamptz := fairlane.clock();
+  v_now timestamptz := fairlane.leased(fail.worker);
   v_job fairlane.job;
 begin
-  perform fairlane.check_lease(fail.worker, v_now);
   v_job := fairlane.hold(fail.worker, fail.job_id, fail.attempt);
   return fairlane.end_attempt(v_job, fail.outcome, fail.error, fail.final, fail.retry_after, v_now);
 end
@@ -34,18 +34,18 @@ returns table (job_id uuid, status text)
 language plpgsql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
+set jit = off
 set enable_hashjoin = off
 set enable_mergejoin = off
 as $$
 #variable_conflict use_column
 declare
-  v_now   timestamptz := fairlane.clock();
+  v_now   timestamptz := fairlane.leased(fail_many.worker);
   v_jobs  uuid[];
   v_lanes uuid[];
   v_each  record;
   v_job   fairlane.job;
 begin
-  perform fairlane.check_lease(fail_many.worker, v_now);
   v_jobs := array(select (f ->> 'job_id')::uuid from jsonb_array_elements(fail_many.failures) f);
   v_lanes := fairlane.lanes_of(v_jobs);
   perform fairlane.lock_lanes(v_lanes, waiting => true);
@@ -79,7 +79,6 @@ declare
   v_job fairlane.job;
 begin
   perform fairlane.lock_lanes(fairlane.lanes_of(array[hold.job_id]), waiting => true);
-  -- By id alone: the index of a worker's jobs is the wrong way in, full of what has just left.
   select * into v_job from fairlane.job where id = hold.job_id for no key update;
   if v_job.status is distinct from 'running'
      or v_job.worker_id is distinct from hold.worker

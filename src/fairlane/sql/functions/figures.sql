@@ -104,6 +104,7 @@ as $$
            select greatest(j.scheduled_for, j.created_at) as due
              from fairlane.job j
             where j.lane_id = l.id
+              and not j.is_scheduled
               and j.status = 'queued'
               and (j.priority, j.id) >= (l.head_priority, l.head_id)
             order by j.priority, j.id
@@ -115,7 +116,7 @@ as $$
             from fairlane.arrival a
            where a.head_id is not null
            limit first_in_line.most) a
-    join fairlane.job j on j.id = a.head_id
+   cross join lateral (select * from fairlane.job where id >= a.head_id and id <= a.head_id order by id limit 1) j
     join fairlane.queue q on q.name = a.queue
     join fairlane.tenant t on t.id = a.tenant_id
    where j.status = 'queued'

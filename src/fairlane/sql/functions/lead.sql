@@ -1,4 +1,5 @@
--- One process at a time keeps house, for economy only: every step is safe from any number of them.
+-- One process at a time keeps house, for economy: every step is safe from any number of them, but for the floors
+-- (fairlane.raise_floors), which a second hand may raise too far until they are looked through.
 -- Answers whether `holder` leads now; the lead passes on when it has not been renewed in time, or when it
 -- ends later than anybody renews it for: then the clock was set back, and who held it may be dead.
 create or replace function fairlane.lead(holder uuid, seconds real default 1.25)
@@ -59,6 +60,10 @@ begin
     select t.rescued, t.stuck, t.promoted, t.swept
       into rescued, stuck, promoted, swept
       from fairlane.tick() t;
+    if rescued = 0 and stuck = 0 and promoted = 0 then
+      -- What is left is found again after a crash; a sync that nobody waits for delays those that some do.
+      perform set_config('synchronous_commit', 'off', true);
+    end if;
   end if;
   return next;
 end

@@ -24,12 +24,13 @@ begin
   -- From the jobs up, so that this also mends counters that were wrong.
   update fairlane.lane l
      set running = truth.running
-    from (select l2.id, count(j.id) as running
+    from (select l2.id, coalesce(r.running, 0) as running
             from fairlane.lane l2
-            left join fairlane.job j on j.lane_id = l2.id and j.status = 'running'
+            left join (select lane_id, count(*) as running
+                         from fairlane.running_jobs()
+                        group by lane_id) r on r.lane_id = l2.id
            where l2.running > 0
-              or j.id is not null
-           group by l2.id) truth
+              or r.running > 0) truth
    where l.id = truth.id
      and l.running <> truth.running;
   perform fairlane.reset_gates(regate.tenants, regate.queue, regate.definition_id);
@@ -127,7 +128,7 @@ end
 $$;
 
 -- A definition was given its first limit: what runs of it now counts from now on. What is queued
--- moves when its turn comes (fairlane.start_jobs).
+-- moves when its turn comes (fairlane.close_turns).
 create or replace function fairlane.move_running_to_own_lane(definition_id uuid)
 returns void
 language plpgsql
@@ -139,11 +140,10 @@ declare
 begin
   select array_agg(j)
     into v_jobs
-    from fairlane.job j
+    from fairlane.running_jobs() j
     join fairlane.lane l on l.id = j.lane_id
     join fairlane.definition d on d.id = j.definition_id
    where j.definition_id = move_running_to_own_lane.definition_id
-     and j.status = 'running'
      and d.has_limits
      and l.definition_id is null;
   if v_jobs is null then
@@ -164,7 +164,8 @@ begin
      set lane_id = fairlane.id_of('lane', j.queue, j.tenant_id::text, j.definition_id::text,
                                   j.concurrency_key)
     from unnest(v_jobs) old
-   where j.id = old.id;
+   where j.id = old.id
+     and j.id = any (array(select id from unnest(v_jobs)));
   update fairlane.lane l
      set running = l.running + d.n
     from (select lane_id, sum(n) as n

@@ -9,6 +9,14 @@ as $$
                 order by 1)
 $$;
 
+-- For how long everything is kept; null where that differs.
+create or replace function fairlane.only_retention()
+returns int
+language sql stable
+as $$
+  select case when cardinality(r) = 1 then r[1] end from fairlane.retentions() r
+$$;
+
 -- Makes the history's partitions for today and the days ahead (UTC). Says which it made. Where jobs are
 -- kept for different times, a day is divided again: one part for each time, which goes when that is
 -- over, and one for the rest, so that no finish is ever without a place.

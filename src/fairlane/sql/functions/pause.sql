@@ -41,7 +41,8 @@ begin
                  and exists (select from fairlane.lane l
                               where l.share_id = s.id and l.state = 'ready'),
          vtime = case when set_tenant_paused.paused then s.vtime
-                      else greatest(s.vtime, fairlane.present_vtime(s.queue)) end
+                      else greatest(s.vtime + s.owed, fairlane.present_vtime(s.queue)) end,
+         owed = case when set_tenant_paused.paused then s.owed else 0 end
    where tenant_id = v_tenant.id;
   perform fairlane.note_change(
     case when set_tenant_paused.paused then 'tenant.pause' else 'tenant.resume' end,

@@ -11,9 +11,10 @@ create or replace function fairlane.promise_gate_limits(after uuid, most int)
 returns table (id uuid, wrong jsonb)
 language sql stable
 set enable_seqscan = off
+set jit = off
 as $$
   with running as materialized (
-    select j.id, j.lane_id, j.started_at from fairlane.job j where j.status = 'running'
+    select j.id, j.lane_id, j.started_at from fairlane.running_jobs() j
   ), passing as (
     select gate_id, r.started_at
       from running r
@@ -46,9 +47,10 @@ create or replace function fairlane.promise_gate_counts(after uuid, most int)
 returns table (id uuid, wrong jsonb)
 language sql stable
 set enable_seqscan = off
+set jit = off
 as $$
   with running as materialized (
-    select j.lane_id, count(*) as running from fairlane.job j where j.status = 'running' group by j.lane_id
+    select j.lane_id, count(*) as running from fairlane.running_jobs() j group by j.lane_id
   ), passing as (
     select gate_id, sum(r.running) as running
       from running r
@@ -74,6 +76,7 @@ create or replace function fairlane.promise_lane_counts(after uuid, most int)
 returns table (id uuid, wrong jsonb)
 language sql stable
 set enable_seqscan = off
+set jit = off
 as $$
   with sample as materialized (
     select t.id, t.slug
@@ -131,6 +134,7 @@ create or replace function fairlane.promise_lane_awake(after uuid, most int)
 returns table (id uuid, wrong jsonb)
 language sql stable
 set enable_seqscan = off
+set jit = off
 as $$
   select l.id, case when l.state = 'idle' and l.queued > 0
                     then jsonb_build_object('lane', l.id, 'queue', l.queue, 'queued', l.queued) end
@@ -144,6 +148,7 @@ create or replace function fairlane.promise_share_ready(after uuid, most int)
 returns table (id uuid, wrong jsonb)
 language sql stable
 set enable_seqscan = off
+set jit = off
 as $$
   select s.id,
          case when s.paused <> (t.paused_at is not null)
@@ -164,9 +169,10 @@ create or replace function fairlane.promise_one_attempt(after uuid, most int)
 returns table (id uuid, wrong jsonb)
 language sql stable
 set enable_seqscan = off
+set jit = off
 as $$
   with running as materialized (
-    select j.id, j.attempt, j.worker_id from fairlane.job j where j.status = 'running'
+    select j.id, j.attempt, j.worker_id from fairlane.running_jobs() j
   )
   select r.id, (select jsonb_build_object('job', r.id, 'attempt', r.attempt, 'ended', a.attempt,
                                           'outcome', a.outcome)
@@ -180,28 +186,32 @@ as $$
    limit promise_one_attempt.most
 $$;
 
--- Whose worker is lost is rescued; whose worker was never there is not.
+-- Whose worker is lost is rescued; who is not found at any worker is not. It looks at the jobs
+-- themselves: what finds them by their workers is what it checks.
 create or replace function fairlane.promise_held(after uuid, most int)
 returns table (id uuid, wrong jsonb)
 language sql stable
 set enable_seqscan = off
+set jit = off
 as $$
-  with running as materialized (
-    select j.id, j.attempt, j.worker_id from fairlane.job j where j.status = 'running'
+  with held as materialized (
+    select h.id from fairlane.running_jobs() h
   )
-  select r.id, case when not exists (select from fairlane.worker w where w.id = r.worker_id)
-                    then jsonb_build_object('job', r.id, 'attempt', r.attempt,
-                                            'worker', r.worker_id) end
-    from running r
-   where r.id > promise_held.after
-   order by r.id
-   limit promise_held.most
+  select j.id, case when j.status = 'running' and not exists (select from held h where h.id = j.id)
+                    then jsonb_build_object('job', j.id, 'attempt', j.attempt,
+                                            'worker', j.worker_id) end
+    from (select id, status, attempt, worker_id
+            from fairlane.job
+           where id > promise_held.after
+           order by id
+           limit promise_held.most) j
 $$;
 
 create or replace function fairlane.promise_one_place(after uuid, most int)
 returns table (id uuid, wrong jsonb)
 language sql stable
 set enable_seqscan = off
+set jit = off
 as $$
   select j.id,
          case when exists (select from fairlane.history h where h.id = j.id)
@@ -222,6 +232,7 @@ create or replace function fairlane.promise_none_lost(after uuid, most int)
 returns table (id uuid, wrong jsonb)
 language sql stable
 set enable_seqscan = off
+set jit = off
 as $$
   select a.job_id,
          case when a.finished_at > fairlane.clock() - interval '1 day'
@@ -237,7 +248,7 @@ as $$
            limit greatest(promise_none_lost.most / 4, 1)) a
 $$;
 
--- Looks at the next sample of each promise. Whatever seems wrong is looked at a second time, in a
+-- Looks at the next sample of each promise, with at most a fiftieth of the time for each. Whatever seems wrong is looked at a second time, in a
 -- moment of its own, before it is said. Answers what is wrong; the counts are in fairlane.promise.
 create or replace function fairlane.check_promises(most int default 100, every real default 4.5)
 returns table (name text, seen jsonb)
@@ -251,6 +262,7 @@ declare
   v_first   uuid[];
   v_wrong   jsonb[];
   v_wanted  int;
+  v_begun   timestamptz;
 begin
   update fairlane.watch
      set promises_at = v_now
@@ -261,7 +273,14 @@ begin
   if not found then
     return;
   end if;
-  for v_promise in select p.* from fairlane.promise p order by p.name loop
+  for v_promise in
+    select p.*
+      from fairlane.promise p
+     where check_promises.every <= 0
+        or p.due_at not between v_now and v_now + interval '1 hour'     -- or the clock was set back
+     order by p.name
+  loop
+    v_begun := clock_timestamp();
     execute format('select array_agg(id order by id), array_agg(id) filter (where wrong is not null) '
                    'from fairlane.%I($1, $2)', 'promise_' || v_promise.name)
        into v_ids, v_first using v_promise.place, check_promises.most;
@@ -277,6 +296,7 @@ begin
        set checked = p.checked + coalesce(cardinality(v_ids), 0),
            violations = p.violations + cardinality(v_wrong),
            last_checked_at = v_now,
+           due_at = v_now + least(50 * (clock_timestamp() - v_begun), interval '30 minutes'),
            last_violation_at = case when v_wrong <> '{}' then v_now else p.last_violation_at end,
            last_seen = case when v_wrong <> '{}' then v_wrong[1] else p.last_seen end,
            -- A short sample is the end of the set: the walk begins anew.

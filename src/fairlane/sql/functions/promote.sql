@@ -4,6 +4,7 @@ returns int
 language plpgsql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
+set jit = off
 set enable_hashjoin = off
 set enable_mergejoin = off
 as $$
@@ -23,7 +24,7 @@ begin
             from fairlane.job j
             join fairlane.lane l on l.id = j.lane_id
             join fairlane.share s on s.id = l.share_id
-           where j.status = 'scheduled'
+           where j.is_scheduled
              and j.scheduled_for <= v_now
            order by j.scheduled_for
            limit promote.most

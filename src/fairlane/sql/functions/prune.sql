@@ -5,6 +5,7 @@ returns setof text
 language plpgsql
 set lock_timeout = '200ms'
 set enable_seqscan = off
+set jit = off
 as $$
 #variable_conflict use_column
 declare
@@ -43,10 +44,14 @@ begin
      and settled_at + kept_days * interval '24 hours' <= fairlane.clock()
      and died_at < v_until;
   delete from fairlane.operation where ended_at < fairlane.clock() - interval '30 days';
-  delete from fairlane.worker w
-   where state in ('stopped', 'lost')
-     and stopped_at < fairlane.clock() - interval '1 day'
-     and not exists (select from fairlane.job j where j.worker_id = w.id and j.status = 'running');
+  with gone as (
+    delete from fairlane.worker w
+     where state in ('stopped', 'lost')
+       and stopped_at < fairlane.clock() - interval '1 day'
+       and not exists (select from fairlane.held_by(w))
+    returning id
+  )
+  delete from fairlane.claimed where worker_id in (select id from gone);
   perform fairlane.prune_figures();
 end
 $$;
@@ -91,6 +96,7 @@ create or replace function fairlane.prune_said(most int default 5000)
 returns int
 language plpgsql
 set enable_seqscan = off
+set jit = off
 set enable_hashjoin = off
 set enable_mergejoin = off
 as $$

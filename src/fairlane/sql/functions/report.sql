@@ -7,12 +7,13 @@ returns setof uuid
 language plpgsql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
+set jit = off
 set enable_hashjoin = off
 set enable_mergejoin = off
 as $$
 #variable_conflict use_column
 declare
-  v_now   timestamptz := fairlane.clock();
+  v_now   timestamptz := fairlane.leased(report.worker);
   v_held  fairlane.job[];
   v_ids   uuid[];
   v_moves boolean;
@@ -22,11 +23,9 @@ declare
 begin
   -- Losing the last second of a report in a crash is harmless.
   perform set_config('synchronous_commit', 'off', true);
-  perform fairlane.check_lease(report.worker, v_now);
 
   -- Most say how far they are and no more: they pay for no more. None is waited for: who holds the row
-  -- is ending the attempt. Written so that each is looked up by its id: by the index of running jobs
-  -- the planner would go through all that the worker runs, for every report.
+  -- is ending the attempt. Written so that each is looked up by its id.
   select bool_or(r.items <> '[]'), bool_or(r.lines <> '[]'), bool_or(r.output <> '{}')
     into v_moves, v_lines, v_wrote
     from jsonb_to_recordset(report.reports) as r (items jsonb, lines jsonb, output jsonb);
@@ -90,7 +89,7 @@ begin
     insert into fairlane.log_line (job_id, tenant_id, attempt, logged_at, level, message, fields)
     select h.id, h.tenant_id, h.attempt, coalesce(l.at, v_now), l.level, l.message, l.fields
       from jsonb_to_recordset(report.reports) as r (job_id uuid, lines jsonb)
-      join fairlane.job h on h.id = r.job_id and h.id = any (v_ids)
+     cross join lateral (select * from fairlane.job where id >= r.job_id and id <= r.job_id and id = any (v_ids) order by id limit 1) h
      cross join lateral rows from (jsonb_to_recordset(r.lines) as (
              at timestamptz, level text, message text, fields jsonb
            )) with ordinality as l (at, level, message, fields, nth)

@@ -6,6 +6,7 @@ returns int
 language plpgsql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
+set jit = off
 set enable_hashjoin = off
 set enable_mergejoin = off
 as $$
@@ -21,7 +22,7 @@ begin
     into v_jobs
     from (select j.id
             from fairlane.worker w
-            join fairlane.job j on j.worker_id = w.id and j.status = 'running'
+           cross join lateral fairlane.held_by(w) j
             join fairlane.lane l on l.id = j.lane_id
             join fairlane.share s on s.id = l.share_id
            where w.lease_expires_at <= v_now
@@ -49,22 +50,54 @@ begin
     end loop;
   end if;
 
+  -- What the dead have noted is read at each call: let it be what they still hold.
+  perform fairlane.note_held(array(
+    select w.id
+      from fairlane.worker w
+     where (w.lease_expires_at <= v_now or w.state in ('lost', 'stopped'))
+       and (w.held <> '{}' or exists (select from fairlane.claimed c where c.worker_id = w.id))
+       for no key update skip locked));
   update fairlane.worker w
      set state = 'lost', stopped_at = v_now
    where w.state in ('live', 'draining')
      and w.lease_expires_at <= v_now
-     and not exists (select from fairlane.job j where j.worker_id = w.id and j.status = 'running');
+     and not exists (select from fairlane.held_by(w));
   return v_done;
 end
 $$;
 
--- Parks jobs that have been running for more than twice their timeout: whatever holds them is not
--- going to answer. Their worker learns from its next heartbeat that they are no longer its own.
+-- The jobs that have been running for more than twice their timeout. What a worker has claimed since its last
+-- heartbeat is looked at only if a timeout is that short: under an old snapshot it is long to read.
+create or replace function fairlane.stuck_jobs(now timestamptz)
+returns setof fairlane.job
+language sql stable
+as $$
+  select j.*
+    from (select 2 * make_interval(secs => min(timeout_seconds)) as soonest
+            from (select timeout_seconds from fairlane.definition
+                   union all
+                  select timeout_seconds from fairlane.queue) t) shortest
+   cross join fairlane.worker w
+   cross join lateral (
+           select * from fairlane.held_still(w)
+            union all
+           select * from fairlane.held_since(w)
+            where w.last_seen_at < stuck_jobs.now - shortest.soonest) j
+    join fairlane.definition d on d.id = j.definition_id
+    join fairlane.queue q on q.name = j.queue
+   where j.started_at < stuck_jobs.now - 2 * make_interval(secs => coalesce(j.timeout_seconds,
+                                                                            d.timeout_seconds,
+                                                                            q.timeout_seconds))
+$$;
+
+-- Parks stuck jobs: whatever holds them is not going to answer. Their worker learns from its next heartbeat
+-- that they are no longer its own.
 create or replace function fairlane.park_stuck(most int default 200)
 returns int
 language plpgsql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
+set jit = off
 set enable_hashjoin = off
 set enable_mergejoin = off
 as $$
@@ -78,16 +111,9 @@ begin
   select array_agg(id)
     into v_jobs
     from (select j.id
-            from fairlane.job j
-            join fairlane.definition d on d.id = j.definition_id
-            join fairlane.queue q on q.name = j.queue
+            from fairlane.stuck_jobs(v_now) j
             join fairlane.lane l on l.id = j.lane_id
             join fairlane.share s on s.id = l.share_id
-           where j.status = 'running'
-             and j.worker_id is not null
-             and j.started_at < v_now - 2 * make_interval(secs => coalesce(j.timeout_seconds,
-                                                                           d.timeout_seconds,
-                                                                           q.timeout_seconds))
            limit park_stuck.most
              for no key update of s skip locked) stuck;
   if v_jobs is null then

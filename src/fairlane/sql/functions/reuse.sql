@@ -28,7 +28,9 @@ language sql stable
 as $$
   select *
     from fairlane.ended h
-   where h.tenant_id = succeeded_with.tenant_id
+   where hashtextextended(h.inputs_hash, uuid_hash(h.tenant_id))        -- as history_by_inputs has it
+       = hashtextextended(succeeded_with.inputs_hash, uuid_hash(succeeded_with.tenant_id))
+     and h.tenant_id = succeeded_with.tenant_id
      and h.inputs_hash = succeeded_with.inputs_hash
      and h.status = 'succeeded'
    order by h.finished_at desc
@@ -46,6 +48,7 @@ returns table (job_id uuid, reused_from uuid)
 language plpgsql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
+set jit = off
 set enable_hashjoin = off
 set enable_mergejoin = off
 as $$
@@ -53,13 +56,12 @@ as $$
 declare
   v_gone record;
   v_jobs uuid[];
-  v_attempts int[];
   v_results jsonb[];
   v_from uuid[];
 begin
   -- Lost in a crash, it is done again; but what ends here has ended.
   perform set_config('synchronous_commit', 'off', true);
-  perform fairlane.check_lease(prepare.worker, fairlane.clock());
+  perform fairlane.leased(prepare.worker);
   perform fairlane.lock_lanes(fairlane.lanes_of(prepare.jobs), waiting => true);
 
   update fairlane.job j
@@ -68,15 +70,16 @@ begin
     from unnest(prepare.jobs, prepare.attempts, prepare.payloads, prepare.hashes)
          as a (id, attempt, payload, hash)
    where j.id = a.id
+     and j.id = any (prepare.jobs)
      and j.attempt = a.attempt
      and j.worker_id = prepare.worker
      and j.status = 'running'
      and (a.payload is not null or j.inputs_hash is distinct from a.hash);
 
-  select array_agg(j.id), array_agg(j.attempt), array_agg(h.result), array_agg(h.id)
-    into v_jobs, v_attempts, v_results, v_from
+  select array_agg(j.id), array_agg(h.result), array_agg(h.id)
+    into v_jobs, v_results, v_from
     from unnest(prepare.jobs, prepare.attempts) as a (id, attempt)
-    join fairlane.job j on j.id = a.id
+   cross join lateral (select * from fairlane.job where id >= a.id and id <= a.id order by id limit 1) j
    cross join lateral fairlane.succeeded_with(j.tenant_id, j.inputs_hash) h
    where j.attempt = a.attempt
      and j.worker_id = prepare.worker
@@ -86,7 +89,7 @@ begin
   return query
   select j.id, null::uuid
     from unnest(prepare.jobs, prepare.attempts) as a (id, attempt)
-    join fairlane.job j on j.id = a.id
+   cross join lateral (select * from fairlane.job where id >= a.id and id <= a.id order by id limit 1) j
    where j.attempt = a.attempt
      and j.worker_id = prepare.worker
      and j.status = 'running'
@@ -95,9 +98,10 @@ begin
     return;
   end if;
   perform set_config('synchronous_commit', 'on', true);
+  -- We hold their shares, so they are still as they were found.
   select * into v_gone
     from fairlane.retire(v_jobs, array_fill('succeeded'::text, array[cardinality(v_jobs)]),
-                         v_results, null, null, prepare.worker, v_attempts, reused => v_from);
+                         v_results, null, null, reused => v_from);
   perform fairlane.settle(v_gone.movements);
   return query select * from unnest(v_jobs, v_from);
 end

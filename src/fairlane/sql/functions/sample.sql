@@ -6,6 +6,7 @@ returns boolean
 language plpgsql
 set plan_cache_mode = force_custom_plan
 set enable_seqscan = off
+set jit = off
 as $$
 #variable_conflict use_column
 declare
@@ -110,8 +111,7 @@ as $$
               then fairlane.seconds_since(j.queued_at, j.started_at) end,
          0, 0
     from fairlane.worker w
-   cross join lateral (select * from fairlane.job
-                        where worker_id = w.id and status = 'running' offset 0) j
+   cross join lateral fairlane.held_by(w) j
    where w.state in ('live', 'draining')
      and j.started_at < work_between.before
 $$;
@@ -133,6 +133,7 @@ as $$
            select queued_at
              from fairlane.job
             where lane_id = l.id
+              and not is_scheduled
               and status = 'queued'
             order by priority, id
             limit 1) j

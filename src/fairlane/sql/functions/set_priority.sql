@@ -7,6 +7,7 @@ returns int
 language plpgsql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
+set jit = off
 set enable_hashjoin = off
 set enable_mergejoin = off
 as $$
@@ -30,6 +31,7 @@ begin
       from (select priority
               from fairlane.job
              where lane_id = v_job.lane_id
+               and not is_scheduled
                and status = 'queued'
                and id <> v_job.id
              order by priority, id

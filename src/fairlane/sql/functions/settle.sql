@@ -1,54 +1,109 @@
+-- Where to begin to look for the share whose turn is next; see fairlane.raise_floors.
+create or replace function fairlane.floor_of(queue text)
+returns float8
+language sql stable
+as $$
+  select floor from fairlane.doorbell where queue = floor_of.queue
+$$;
+
+-- Below this no share is moved: the floor will be here.
+create or replace function fairlane.next_floor_of(queue text)
+returns float8
+language sql stable
+as $$
+  select next_floor from fairlane.doorbell where queue = next_floor_of.queue
+$$;
+
 -- Where a queue's virtual time stands: at the share whose turn is next or, when none is ready, at
 -- the one that has had most. Who comes back from idle starts here: no banked credit.
 create or replace function fairlane.present_vtime(queue text)
 returns float8
 language sql stable
 as $$
-  select coalesce(
-    (select vtime from fairlane.share
-      where queue = present_vtime.queue and ready
-      order by vtime limit 1),
-    (select vtime from fairlane.share
-      where queue = present_vtime.queue and not ready
-      order by vtime desc limit 1),
-    0)
+  select coalesce((select greatest(fairlane.first_share(b.queue, b.floor), b.next_floor)
+                     from fairlane.doorbell b
+                    where b.queue = present_vtime.queue), 0)
 $$;
+
+-- Whether `vtime` is to take in what is owed: four times a second, not with each claim and each finish. Each
+-- time, the indexes get an entry more, and while an old snapshot is held none goes. Nobody's turn comes more
+-- than that early or late, since a refund of more is given at once (fairlane.settle); who is chosen gets by the
+-- sum of the two.
+create or replace function fairlane.may_move(moved_at timestamptz, now timestamptz)
+returns boolean
+language sql immutable
+as $$
+  -- Not by their difference: to '-infinity' there is none before PostgreSQL 17.
+  select moved_at < now - interval '250 milliseconds' or moved_at > now
+$$;
+
+-- Shares, lanes and gates are changed with each claim and each finish. While somebody holds an old snapshot all
+-- their versions stay, and each has its entry in the index, in the order of their places: the newest is the
+-- last. So these rows are looked up backwards and by two bounds, since of one value the planner thinks that
+-- any order will do: `where id >= x and id <= x order by id desc limit 1`. What is held is then written by
+-- its place.
 
 -- Locks what a verb is about to change, in the one order that everybody keeps: shares by id, then
 -- gates by id. A share's lock covers its lanes and their jobs. With `waiting`, the lanes that may
 -- be woken are locked too: a slot that comes free is theirs. A verb that settles once locks its gates
--- by that; one that settles several times calls lock_gates first.
--- `no key` everywhere: a lane that is being made refers to its share, and must not wait for it.
+-- by that; one that settles several times calls lock_gates first, for all of them.
 create or replace function fairlane.lock_lanes(lanes uuid[], waiting boolean)
 returns void
 language plpgsql
+set enable_bitmapscan = off
 as $$
 #variable_conflict use_column
+declare
+  v_locked int;
 begin
-  perform 1
-     from fairlane.share
-    where id in (
-            select share_id
-              from fairlane.lane
-             where id = any (lock_lanes.lanes)
-             union all
-            select blocked.share_id
-              from (select distinct unnest(l.gates) as id
-                      from fairlane.lane l
-                     where l.id = any (lock_lanes.lanes)) gate
-             cross join fairlane.queue q
-             cross join lateral (
-                     select l.share_id
-                       from fairlane.lane l
-                      where l.state = 'blocked'
-                        and l.blocked_on = gate.id
-                        and l.queue = q.name
-                      order by l.waits_from
-                      limit 4) blocked
-             where lock_lanes.waiting)
-    order by id
-      for no key update;
+  with lane as materialized (
+    select l.share_id, l.gates
+      from unnest(lock_lanes.lanes) a (id)
+     cross join lateral (
+             select share_id, gates
+               from fairlane.lane
+              where id >= a.id and id <= a.id
+              order by id desc
+              limit 1) l
+  ), share as (
+    select share_id from lane
+     union
+    select blocked.share_id
+      from (select distinct unnest(gates) as id from lane) gate
+     cross join fairlane.queue q
+     cross join lateral (
+             select l.share_id
+               from fairlane.lane l
+              where l.state = 'blocked'
+                and l.blocked_on = gate.id
+                and l.queue = q.name
+              order by l.waits_from
+              limit 4) blocked
+     where lock_lanes.waiting
+  )
+  select count(*)
+    into v_locked
+    from (select share_id as id from share order by share_id) s
+   cross join lateral (
+           select
+             from fairlane.share
+            where id >= s.id and id <= s.id
+            order by id desc
+            limit 1
+              for no key update) locked;
 end
+$$;
+
+-- A gate as it is now.
+create or replace function fairlane.gate_now(id uuid)
+returns setof fairlane.gate
+language sql stable
+as $$
+  select *
+    from fairlane.gate g
+   where g.id >= gate_now.id and g.id <= gate_now.id
+   order by g.id desc
+   limit 1
 $$;
 
 -- Locks the gates of lanes whose shares are held.
@@ -59,11 +114,52 @@ as $$
 #variable_conflict use_column
 begin
   perform 1
-     from fairlane.gate
-    where id in (select unnest(l.gates) from fairlane.lane l where l.id = any (lock_gates.lanes))
-    order by id
-      for no key update;
+     from (select distinct unnest(l.gates) as id
+             from unnest(lock_gates.lanes) b (id)
+            cross join lateral (
+                    select gates
+                      from fairlane.lane
+                     where id >= b.id and id <= b.id
+                     order by id desc
+                     limit 1) l
+            order by 1) a
+    cross join lateral (
+            select
+              from fairlane.gate
+             where id >= a.id and id <= a.id
+             order by id desc
+             limit 1
+               for no key update) locked;
 end
+$$;
+
+-- Whose turn is next among the lanes of a share: who comes back to it starts there.
+create or replace function fairlane.first_turn(share_id uuid)
+returns float8
+language sql stable
+as $$
+  select coalesce((select l.vtime
+                     from fairlane.lane l
+                    where l.share_id = s.id
+                      and l.state = 'ready'
+                      and l.vtime >= s.lane_floor
+                    order by l.vtime
+                    limit 1), s.lane_floor)
+    from fairlane.share s
+   where s.id >= first_turn.share_id and s.id <= first_turn.share_id
+   order by s.id desc
+   limit 1
+$$;
+
+-- The virtual time of a share that comes back, with what it has had more than it was charged. A debt is
+-- kept, but not for ever: one very long job must not shut its tenant out for as long.
+create or replace function fairlane.vtime_back(share fairlane.share, more float8)
+returns float8
+language sql stable
+as $$
+  select least(greatest((share).vtime + (share).owed + vtime_back.more, present),
+               present + greatest(60, 2 * (share).expected) / (share).weight)
+    from fairlane.present_vtime((share).queue) present
 $$;
 
 -- Makes lanes ready and lets their shares take their turn. The caller holds the shares' locks.
@@ -77,41 +173,39 @@ begin
      set state = 'ready',
          blocked_on = null,
          throttled_until = null,
-         vtime = greatest(l.vtime, (select min(r.vtime)
-                                      from fairlane.lane r
-                                     where r.share_id = l.share_id
-                                       and r.state = 'ready'))
+         vtime = greatest(l.vtime + l.owed, fairlane.first_turn(l.share_id)),
+         owed = 0
    where l.id = any (wake.lanes)
      and l.state <> 'ready';
 
-  -- A debt is kept, but not for ever: one very long job must not shut its tenant out for as long.
   update fairlane.share s
      set ready = true,
-         vtime = least(greatest(s.vtime, now.vtime),
-                       now.vtime + greatest(60, 2 * s.expected) / s.weight)
-    from (select queue, fairlane.present_vtime(queue) as vtime
-            from (select distinct l.queue from fairlane.lane l where l.id = any (wake.lanes)) q
-         ) now
+         vtime = fairlane.vtime_back(s, 0),
+         owed = 0
    where s.id in (select l.share_id from fairlane.lane l where l.id = any (wake.lanes))
-     and s.queue = now.queue
      and not s.ready
      and not s.paused;
 end
 $$;
 
--- Brings lanes, gates and shares up to date with what came and went, and wakes the lanes that may
--- go on: as many as slots came free, lowest virtual time first. One movement a lane.
+-- Brings lanes, gates and shares up to date with what came and went. An idle lane that has something now is
+-- woken in the same statement, as fairlane.wake does; then as many of those that stand at a gate as slots came
+-- free, lowest virtual time first. One movement a lane.
 create or replace function fairlane.settle(movements fairlane.movement[])
 returns void
 language plpgsql
+set enable_bitmapscan = off
 as $$
 #variable_conflict use_column
 declare
-  v_now   timestamptz := fairlane.clock();
-  v_wake  uuid[];
-  v_freed uuid[];
-  v_more  boolean;      -- there is more to count than successes
+  v_now    timestamptz := fairlane.clock();
+  v_freed  uuid[];
+  v_more   boolean;      -- there is more to count than successes
 begin
+  if exists (select from unnest(movements) m where m.running <> 0) then
+    perform fairlane.lock_gates(array(select m.lane_id from unnest(movements) m where m.running <> 0));
+  end if;
+
   with moved as (
     update fairlane.lane l
        set queued          = l.queued + m.queued,
@@ -123,12 +217,23 @@ begin
                                   then m.head_priority else l.head_priority end,
            head_id         = case when (m.head_priority, m.head_id) < (l.head_priority, l.head_id)
                                   then m.head_id else l.head_id end,
+           state           = case when at.wakes then 'ready' else l.state end,
+           vtime           = case when at.wakes
+                                  then greatest(l.vtime + l.owed, fairlane.first_turn(l.share_id))
+                                  else l.vtime end,
+           owed            = case when at.wakes then 0 else l.owed end,
            -- Only the lanes of keys are pruned; an index has this column, so that writing it costs.
            touched_at      = case when l.concurrency_key is null then l.touched_at else v_now end
       from unnest(movements) m
-     where l.id = m.lane_id
-    returning l.id, l.share_id, l.gates, l.state, m.queued, m.running, m.ended, m.seconds, m.charged,
-              m.succeeded, m.tally is not null or m.over_backlog > 0 as has_more
+     cross join lateral (
+             select ctid as tid, state = 'idle' and m.queued > 0 as wakes
+               from fairlane.lane
+              where id >= m.lane_id and id <= m.lane_id
+              order by id desc
+              limit 1) at
+     where l.ctid = at.tid
+    returning l.share_id, l.gates, m.running, m.ended, m.seconds, m.charged, m.succeeded, at.wakes,
+              m.tally is not null or m.over_backlog > 0 as has_more
   ), gate as (
     update fairlane.gate g
        set running = g.running + d.running
@@ -138,27 +243,52 @@ begin
              where m.running <> 0
              group by gate_id
              order by gate_id) d          -- in id order, as everybody takes them
-     where g.id = d.gate_id
+     cross join lateral (
+             select ctid as tid
+               from fairlane.gate
+              where id >= d.gate_id and id <= d.gate_id
+              order by id desc
+              limit 1) at
+     where g.ctid = at.tid
     returning g.id, g.running < g.capacity as has_room
   ), share as (
     -- What a job really took replaces what it was charged; the next is expected to be alike.
     update fairlane.share s
-       set vtime    = s.vtime + (d.seconds - d.charged) / s.weight,
-           expected = greatest(s.expected + (d.seconds / d.ended - s.expected)
-                                            * (1 - power(0.8, least(d.ended, 50))), 0.0001),
+       set ready    = d.wakes and not s.paused or s.ready,
+           vtime    = case when d.wakes and not (s.ready or s.paused)
+                           then fairlane.vtime_back(s, d.more / s.weight)
+                           when at.moves then greatest(s.vtime + s.owed + d.more / s.weight, at.floor)
+                           else s.vtime end,
+           owed     = case when d.wakes and not (s.ready or s.paused) then 0
+                           when at.moves then least(s.vtime + s.owed + d.more / s.weight - at.floor, 0)
+                           else s.owed + d.more / s.weight end,
+           moved_at = case when at.moves then v_now else s.moved_at end,
+           expected = case when d.ended = 0 then s.expected
+                           else greatest(s.expected + (d.seconds / d.ended - s.expected)
+                                                      * (1 - power(0.8, least(d.ended, 50))),
+                                         0.0001) end,
            worker_seconds = s.worker_seconds + d.seconds,
            succeeded      = s.succeeded + d.succeeded
-      from (select share_id, sum(ended) as ended, sum(seconds) as seconds, sum(charged) as charged,
-                   sum(succeeded) as succeeded
+      from (select share_id, sum(ended) as ended, sum(seconds) as seconds,
+                   sum(seconds) - sum(charged) as more, sum(succeeded) as succeeded,
+                   bool_or(wakes) as wakes
               from moved
              where ended > 0
+                or wakes
              group by share_id) d
-     where s.id = d.share_id
+     cross join lateral (
+             select ctid as tid,
+                    -- A refund that waited would keep the share behind others, and nothing might come to end that.
+                    fairlane.may_move(moved_at, v_now) or owed + d.more / weight < -0.25 as moves,
+                    fairlane.next_floor_of(queue) as floor
+               from fairlane.share
+              where id >= d.share_id and id <= d.share_id
+              order by id desc
+              limit 1) at
+     where s.ctid = at.tid
   )
-  select (select array_agg(id) from moved where queued > 0 and state = 'idle'),
-         (select array_agg(id) from gate where has_room),
-         (select bool_or(has_more) from moved)
-    into v_wake, v_freed, v_more;
+  select (select array_agg(id) from gate where has_room), (select bool_or(has_more) from moved)
+    into v_freed, v_more;
 
   if v_more then
     perform fairlane.add_tallies(movements);
@@ -169,11 +299,7 @@ begin
                from fairlane.lane
               where state = 'blocked'
                 and blocked_on = any (v_freed)) then
-    v_wake := v_wake || fairlane.waiting_for(v_freed);
-  end if;
-
-  if v_wake is not null then
-    perform fairlane.wake(v_wake);
+    perform fairlane.wake(fairlane.waiting_for(v_freed));
   end if;
 end
 $$;
@@ -234,7 +360,8 @@ declare
 begin
   select array_agg(waiting.id)
     into v_lanes
-    from fairlane.gate g
+    from unnest(waiting_for.gates) a (id)
+   cross join lateral fairlane.gate_now(a.id) g
    cross join fairlane.queue q
    cross join lateral (
            select l.id
@@ -247,8 +374,7 @@ begin
             order by l.waits_from
             limit greatest(g.capacity - g.running, 0)
               for no key update of s skip locked) waiting
-   where g.id = any (waiting_for.gates)
-     and q.paused_at is null;
+   where q.paused_at is null;
   return v_lanes;
 end
 $$;

@@ -15,23 +15,25 @@ as $$
 $$;
 
 -- Feels each queue's pulse: since when it has due work, and when something last started. A start is
--- seen by what runs, or by the queue's virtual time, which every start moves on in the end.
+-- seen by the queue's virtual time, which every start moves on in the end, or else by what runs.
 create or replace function fairlane.take_pulse(now timestamptz)
 returns void
 language sql volatile
 as $$
-  with running as (
-    select queue, max(started_at) as started_at from fairlane.job where status = 'running' group by queue
-  ), beat as (
-    select q.name as queue, s.vtime, s.vtime is not null and q.paused_at is null as is_due,
-           case when r.started_at <= take_pulse.now then r.started_at end as started_at
+  with beat as materialized (
+    select q.name as queue, s.vtime, s.vtime is not null and q.paused_at is null as is_due
       from fairlane.queue q
       left join lateral (select vtime
                            from fairlane.share
                           where queue = q.name and ready
                           order by vtime
                           limit 1) s on true
-      left join running r on r.queue = q.name
+  ), running as (
+    select queue, max(started_at) as started_at
+      from fairlane.running_jobs()
+     where (select bool_or(b.is_due and b.vtime = p.vtime) from beat b join fairlane.pulse p on p.queue = b.queue)
+       and started_at <= take_pulse.now
+     group by queue
   )
   insert into fairlane.pulse as p (queue, due_since, moved_at, vtime)
   select queue, case when is_due then take_pulse.now end, take_pulse.now, vtime
@@ -41,8 +43,8 @@ as $$
                           else coalesce(p.due_since, excluded.due_since) end,
          moved_at = case when excluded.due_since is null
                            or p.vtime is distinct from excluded.vtime then excluded.moved_at
-                         else greatest(p.moved_at, (select b.started_at from beat b
-                                                     where b.queue = p.queue)) end,
+                         else greatest(p.moved_at, (select r.started_at from running r
+                                                     where r.queue = p.queue)) end,
          vtime = excluded.vtime
 $$;
 
@@ -72,13 +74,7 @@ language sql stable
 as $$
   select stuck.queue, count(*)::float8
     from (select j.queue
-            from fairlane.job j
-            join fairlane.definition d on d.id = j.definition_id
-            join fairlane.queue q on q.name = j.queue
-           where j.status = 'running'
-             and j.started_at < signal_stuck_jobs.now
-                   - 2 * make_interval(secs => coalesce(j.timeout_seconds, d.timeout_seconds,
-                                                        q.timeout_seconds))
+            from fairlane.stuck_jobs(signal_stuck_jobs.now) j
            union all
           (select l.queue
              from (select queue, reason
@@ -159,9 +155,8 @@ as $$
      where q.paused_at is null
   ), running as (
     select l.share_id
-      from fairlane.job j
+      from fairlane.running_jobs() j
       join fairlane.lane l on l.id = j.lane_id
-     where j.status = 'running'
      group by l.share_id
   ), weights as (
     select s.queue, sum(s.weight) as weight
@@ -196,8 +191,8 @@ as $$
     from fairlane.pulse p
     join fairlane.slots_of_queues(signal_not_moving.now) n on n.queue = p.queue
    where p.due_since is not null
-     and n.slots > (select count(*) from fairlane.job j
-                     where j.status = 'running' and j.queue = p.queue)
+     and greatest(p.moved_at, p.due_since) < signal_not_moving.now - make_interval(secs => (rule).threshold)
+     and n.slots > (select count(*) from fairlane.running_jobs() j where j.queue = p.queue)
 $$;
 
 -- Where no worker is left nobody sweeps either: what has arrived counts as it is.

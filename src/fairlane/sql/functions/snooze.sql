@@ -4,14 +4,14 @@ returns text
 language plpgsql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
+set jit = off
 set enable_hashjoin = off
 set enable_mergejoin = off
 as $$
 declare
-  v_now timestamptz := fairlane.clock();
+  v_now timestamptz := fairlane.leased(snooze.worker);
   v_job fairlane.job;
 begin
-  perform fairlane.check_lease(snooze.worker, v_now);
   v_job := fairlane.hold(snooze.worker, snooze.job_id, snooze.attempt);
   if v_job.cancel_requested_at is not null then
     return fairlane.end_canceled(v_job);
@@ -29,16 +29,16 @@ returns int
 language plpgsql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
+set jit = off
 set enable_hashjoin = off
 set enable_mergejoin = off
 as $$
 #variable_conflict use_column
 declare
-  v_now  timestamptz := fairlane.clock();
+  v_now  timestamptz := fairlane.leased(hand_back.worker);
   v_job  fairlane.job;
   v_back int := 0;
 begin
-  perform fairlane.check_lease(hand_back.worker, v_now);
   perform fairlane.lock_lanes(fairlane.lanes_of(hand_back.jobs), waiting => true);
   perform fairlane.lock_gates(fairlane.lanes_of(hand_back.jobs));
   for v_job in

@@ -26,10 +26,16 @@ declare
 begin
   -- Water filling: the level at which the shares have had the same, once `slots` more jobs ran.
   with share as (
-    select id, tenant_id, vtime, greatest(expected, 0.001) as cost,
-           weight / greatest(expected, 0.001) as pace        -- jobs per virtual second
-      from fairlane.share
-     where id = any (take_turns.shares)
+    select tid, id, tenant_id, lane_floor, vtime + owed as vtime, greatest(expected, 0.001) as cost,
+           weight / greatest(expected, 0.001) as pace,       -- jobs per virtual second
+           fairlane.may_move(moved_at, take_turns.now) as moves
+      from unnest(take_turns.shares) a (share_id)
+     cross join lateral (
+             select *, ctid as tid
+               from fairlane.share
+              where id >= a.share_id and id <= a.share_id
+              order by id desc
+              limit 1) s
   ), poured as (
     select *, (slots + sum(vtime * pace) over lowest) / sum(pace) over lowest as level
       from share
@@ -40,7 +46,8 @@ begin
   )
   select array_agg(row(l.id, s.id, t.slug, l.definition_id, l.gates, l.queued, s.cost,
                        greatest(s.allotted, 0), l.lanes, l.head_priority, l.head_id,
-                       0, 'ready', null, null)::fairlane.turn
+                       0, 'ready', null, null, l.tid, s.tid,
+                       fairlane.may_move(l.moved_at, take_turns.now), s.moves, l.vtime)::fairlane.turn
                    order by s.vtime, s.id, l.vtime, l.id),
          bool_or(l.gates <> '{}')
     into v_turns, v_gated
@@ -48,10 +55,11 @@ begin
     join fairlane.tenant t on t.id = s.tenant_id
    cross join lateral (
            select *, count(*) over () as lanes
-             from (select *
+             from (select *, ctid as tid
                      from fairlane.lane
                     where share_id = s.id
                       and state = 'ready'
+                      and vtime >= s.lane_floor
                     order by vtime, id
                     limit 8) first) l;
 
@@ -68,10 +76,14 @@ begin
                           else fairlane.starts_left(g, take_turns.now) end as starts,
                      case when g.per_minute is not null
                           then fairlane.opens_at(g, take_turns.now) end as opens
-                from fairlane.gate g
-               where g.id = any (array(select unnest(t.gates) from unnest(v_turns) t))
-               order by g.id
-                 for no key update) locked;
+                from (select distinct unnest(t.gates) as id from unnest(v_turns) t order by 1) a
+               cross join lateral (
+                       select *
+                         from fairlane.gate
+                        where id >= a.id and id <= a.id
+                        order by id desc
+                        limit 1
+                          for no key update) g) locked;
     else
       select array_agg(id), array_agg(places), array_agg(starts), array_agg(opens)
         into v_gates, v_places, v_starts, v_opens
@@ -80,10 +92,14 @@ begin
                           else fairlane.starts_left(g, take_turns.now) end as starts,
                      case when g.per_minute is not null
                           then fairlane.opens_at(g, take_turns.now) end as opens
-                from fairlane.gate g
-               where g.id = any (array(select unnest(t.gates) from unnest(v_turns) t))
-               order by g.id
-                 for no key update skip locked) locked;
+                from (select distinct unnest(t.gates) as id from unnest(v_turns) t order by 1) a
+               cross join lateral (
+                       select *
+                         from fairlane.gate
+                        where id >= a.id and id <= a.id
+                        order by id desc
+                        limit 1
+                          for no key update skip locked) g) locked;
     end if;
   end if;
 

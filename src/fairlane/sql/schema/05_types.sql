@@ -71,7 +71,13 @@ create type fairlane.turn as (
   -- where the lane stands when it has taken them
   state            text,
   blocked_on       uuid,
-  throttled_until  timestamptz
+  throttled_until  timestamptz,
+  -- where the rows of lane and share are, while the share is held
+  lane_tid         tid,
+  share_tid        tid,
+  lane_moves       boolean,       -- its virtual time is to take in what is owed: fairlane.may_move
+  share_moves      boolean,
+  lane_vtime       float8
 );
 
 -- What came and went in one lane; fairlane.settle brings lane, gates and share up to date.

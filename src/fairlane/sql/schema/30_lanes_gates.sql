@@ -5,12 +5,14 @@
 -- gate   one limit: so many running at once, so many starts a minute
 --
 -- The ids of all three are made from what they stand for (fairlane.id_of), so that an enqueue
--- can name a lane that does not exist yet without writing, or locking, anything but its job.
+-- can name a lane that does not exist yet without writing, or locking, anything but its job. No foreign
+-- keys: the verbs make and change these rows and take none away that another refers to, and a row that one
+-- transaction changes twice would be held against them each time.
 
 create table fairlane.share (
   id        uuid    primary key,
-  queue     text    not null references fairlane.queue,
-  tenant_id uuid    not null references fairlane.tenant,
+  queue     text    not null,
+  tenant_id uuid    not null,
   weight    real    not null,
   vtime     float8  not null default 0,     -- worker seconds had, divided by weight
   expected  real    not null default 1,     -- seconds a job is expected to run: a moving average
@@ -57,7 +59,7 @@ create table fairlane.gate (
 
 create table fairlane.lane (
   id              uuid   primary key,
-  share_id        uuid   not null references fairlane.share,
+  share_id        uuid   not null,
   queue           text   not null,
   tenant_id       uuid   not null,
   definition_id   uuid,                               -- set where the definition has limits
@@ -123,7 +125,8 @@ create table fairlane.sweep (
 
 insert into fairlane.sweep default values;
 
--- A worker that waits for work says until when; enqueue rings only then.
+-- Of each queue what changes all the time. A worker that waits for work says until when; enqueue rings
+-- only then.
 create table fairlane.doorbell (
   queue         text        primary key references fairlane.queue on delete cascade,
   waiting_until timestamptz not null default '-infinity'

@@ -40,14 +40,8 @@ create table fairlane.job (
   reuse               boolean     not null default false,
   timeout_seconds     int,                              -- of the attempt that runs
   check ((status = 'running') = (worker_id is not null))
-) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
 
--- claim: a lane's queued jobs in order
-create index job_for_claiming  on fairlane.job (lane_id, priority, id) where status = 'queued';
--- promote: what is due
-create index job_due           on fairlane.job (scheduled_for)         where status = 'scheduled';
--- rescue, heartbeat: what a worker holds
-create index job_by_worker     on fairlane.job (worker_id)             where status = 'running';
 -- enqueue: one live job a key
 create unique index job_dedupe on fairlane.job (tenant_id, dedupe_key) where dedupe_key is not null;
 -- lists: a tenant's jobs, newest first

@@ -3,8 +3,7 @@
 create or replace view fairlane.miscounts as
 with truth as (
   select lane_id, count(*) as running
-    from fairlane.job
-   where status = 'running'
+    from fairlane.running_jobs()
    group by lane_id
 ), lanes as (
   select coalesce(l.id, t.lane_id) as id, l.gates, coalesce(l.running, 0) as counted,
@@ -31,5 +30,6 @@ select l.id, l.queue, t.slug as tenant, l.state, l.queued
   join fairlane.tenant t on t.id = l.tenant_id
  where (l.state = 'ready' and not s.ready and not s.paused)
     or (l.state = 'idle'
-        and exists (select from fairlane.job j where j.lane_id = l.id and j.status = 'queued')
+        and exists (select from fairlane.job j
+                     where j.lane_id = l.id and not j.is_scheduled and j.status = 'queued')
         and not exists (select from fairlane.arrival a where a.lane_id = l.id));

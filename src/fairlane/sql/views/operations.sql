@@ -6,14 +6,15 @@ select j.id, j.tenant_id, t.slug as tenant, d.key as definition_key, d.version, 
        fairlane.seconds_since(j.started_at, fairlane.clock()) as running_seconds, j.timeout_seconds,
        j.attempt - j.forgiven as attempt_count, j.max_attempts, j.phase, j.progress,
        w.name as worker, j.cancel_requested_at, j.correlation_id
-  from fairlane.worker w
+  from fairlane.running_ids() r (id)
  cross join lateral (
-         select id, tenant_id, definition_id, queue, started_at, timeout_seconds, attempt, forgiven,
-                max_attempts, phase, progress, cancel_requested_at, correlation_id
+         select id, tenant_id, definition_id, queue, worker_id, started_at, timeout_seconds, attempt,
+                forgiven, max_attempts, phase, progress, cancel_requested_at, correlation_id
            from fairlane.job
-          where worker_id = w.id
+          where id = r.id
             and status = 'running'
-         offset 0) j                      -- by worker, whatever the planner thinks of the table
+         offset 0) j                      -- by id, whatever the planner thinks of the table
+  join fairlane.worker w on w.id = j.worker_id
   join fairlane.tenant t on t.id = j.tenant_id
   left join fairlane.definition d on d.id = j.definition_id;
 

@@ -10,8 +10,7 @@ select w.id, w.name, w.hostname, w.pid, w.version, w.queues,
             when w.state = 'live' and w.drain_requested_at is not null then 'draining'
             else w.state end as state,
        case when w.state in ('live', 'draining')
-            then (select count(*) from fairlane.job j
-                   where j.worker_id = w.id and j.status = 'running')
+            then fairlane.count_held(w.id)
             else 0 end as running,
        w.started_at, w.last_seen_at, w.lease_expires_at, w.stopped_at, w.metadata,
        w.drain_requested_at

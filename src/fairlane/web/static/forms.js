@@ -1,7 +1,7 @@
 // Forms that act without leaving the page, and ask first where the effect is large.
 // @ts-check
 import { all, one, parsed, toast } from "./dom.js";
-import { place } from "./live.js";
+import { place, stale } from "./live.js";
 
 /** @param {string} title @param {string} text @param {string} verb @returns {Promise<boolean>} */
 export function confirmed(title, text, verb) {
@@ -34,6 +34,7 @@ document.addEventListener("submit", async (event) => {
     form.closest(".toast")?.remove();
     for (const box of all("input[type=checkbox][name]:checked", form)) /** @type {HTMLInputElement} */ (box).checked = false;
     document.dispatchEvent(new Event("fl:after"));
+    stale();
   } catch {
     toast("The server does not answer; nothing is known to have changed.", true);
   } finally {

@@ -47,6 +47,9 @@ function dirty(topics) {
   void refresh();
 }
 
+/** What this page shows is no longer true: somebody has just changed it here. */
+export const stale = () => dirty(mine());
+
 /** Fetch what is dirty; one request at a time, none while nobody looks. */
 export async function refresh() {
   if (fetching || paused || document.hidden || !waiting.size) return;

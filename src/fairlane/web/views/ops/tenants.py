@@ -11,7 +11,7 @@ from fairlane.core.calls import Call
 from fairlane.core.connect import Connection, send
 from fairlane.errors import FairlaneError
 from fairlane.web import samples
-from fairlane.web.sent import Sent, read
+from fairlane.web.sent import Sent, read, saved
 from fairlane.web.undoing import Undo
 from fairlane.web.visit import Visit
 
@@ -139,8 +139,7 @@ async def save(visit: Visit) -> Response:
         except FairlaneError as error:
             sent = sent.refused(error)
         else:
-            said = f"Saved; it holds at once: {', '.join(changes)}." if changes else "As it was."
-            return visit.done(said.replace("_", " "), visit.u("tenant", slug))
+            return visit.done(saved(changes), visit.u("tenant", slug))
     return await one(visit, sent, 422)
 
 

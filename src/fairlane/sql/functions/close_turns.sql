@@ -1,29 +1,32 @@
--- What a claim leaves to do, and seldom has to.
-create or replace function fairlane.after_turns(turns fairlane.turn[], taken int, now timestamptz)
-returns void
+-- What a claim leaves to do, and seldom has to. Says whether the shares may have more to give now.
+create or replace function fairlane.close_turns(turns fairlane.turn[], taken int, now timestamptz)
+returns boolean
 language plpgsql
 as $$
 #variable_conflict use_column
 declare
   v_turn    fairlane.turn;
   v_asked   int := 0;
-  v_crowded boolean := false;
-  v_stood   boolean := false;
+  v_wide    boolean := false;   -- a share may have more lanes than were looked at,
+  v_crowded boolean := false;   -- at the same full gate
+  v_stood   boolean := false;   -- a lane that may have been woken for a place at a gate has not taken it
 begin
   foreach v_turn in array turns loop
     v_asked := v_asked + v_turn.take;
+    v_wide := v_wide or v_turn.lanes = 8;
     v_crowded := v_crowded or (v_turn.lanes = 8 and v_turn.state = 'blocked');
-    v_stood := v_stood or (v_turn.state <> 'ready' and v_turn.gates <> '{}');
+    v_stood := v_stood or (v_turn.take = 0 and v_turn.state <> 'ready' and v_turn.gates <> '{}');
   end loop;
-  if v_asked > after_turns.taken then
-    perform fairlane.set_right(turns, after_turns.now);
+  if v_asked > close_turns.taken then
+    perform fairlane.set_right(turns, close_turns.now);
   end if;
   if v_crowded then
     perform fairlane.block_others(turns);
   end if;
-  if v_stood then
+  if v_stood or v_asked > close_turns.taken then
     perform fairlane.pass_on(turns);
   end if;
+  return v_wide or v_stood or v_asked > close_turns.taken;
 end
 $$;
 
@@ -48,6 +51,7 @@ begin
            select id, definition_id
              from fairlane.job
             where lane_id = t.lane_id
+              and not is_scheduled
               and status = 'queued'
               and (priority, id) >= (t.head_priority, t.head_id)
             order by priority, id
@@ -65,7 +69,15 @@ begin
     into v_wake
     from unnest(turns) t
     join fairlane.lane l on l.id = t.lane_id
-   where l.state in ('blocked', 'throttled');
+   where l.state in ('blocked', 'throttled')
+      -- They may run since a moment ago: nothing was found to put off, and nothing would wake their lane.
+      or (l.state = 'idle'
+          and l.queued > 0
+          and exists (select
+                        from fairlane.job j
+                       where j.lane_id = l.id
+                         and not j.is_scheduled
+                         and j.status = 'queued'));
   if v_wake is not null then
     perform fairlane.wake(v_wake);
   end if;
@@ -111,7 +123,7 @@ begin
    cross join unnest(t.gates) gate_id
    where t.state <> 'ready'
      and exists (select from fairlane.lane w where w.state = 'blocked' and w.blocked_on = gate_id)
-     and exists (select from fairlane.gate g where g.id = gate_id and g.running < g.capacity);
+     and exists (select from fairlane.gate_now(gate_id) g where g.running < g.capacity);
   if v_open is not null then
     v_wake := fairlane.waiting_for(v_open);
     if v_wake is not null then
@@ -183,7 +195,8 @@ begin
       from fairlane.job j
      where j.id = any (move_to_own_lane.jobs)
   ), moved as (
-    update fairlane.job j set lane_id = m.new_lane from moving m where j.id = m.id
+    update fairlane.job j set lane_id = m.new_lane from moving m
+     where j.id = m.id and j.id = any (move_to_own_lane.jobs)
   ), noted as (
     insert into fairlane.arrival (lane_id, queue, tenant_id, definition_id, concurrency_key,
                                   queued, scheduled, head_priority, head_id)

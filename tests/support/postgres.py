@@ -1,11 +1,10 @@
-"""PostgreSQL servers of a scene's own: killed, copied, promoted, filled up."""
+"""PostgreSQL servers of a test's own: made, copied, started, and stopped in every way there is."""
 
 import contextlib
 import os
 import shutil
 import signal
 import subprocess
-from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -13,11 +12,8 @@ from urllib.parse import quote
 import psycopg
 
 from fairlane import _binaries
-from fairlane.core import migrate
-from fairlane.core.connect import connected, send
 from fairlane.embedded import Embedded
-from fairlane.testing.session import wait
-from faults.scene_tasks import app
+from support.ports import free_port
 from support.workers import until
 
 Db = psycopg.Connection[Any]
@@ -31,39 +27,37 @@ SETTINGS = {
     "wal_keep_size": "64MB",
     "wal_sender_timeout": "5s",
 }
-
-
-def make_seed(home: Path) -> Path:
-    """Data with a migrated database, to be copied by each scene."""
-    with Embedded(home, durable=False) as url:
-        wait(migrate.migrate(url))
-        wait(_define(url))
-        with psycopg.connect(url, autocommit=True) as db:
-            db.execute("""
-                select fairlane.set_plan('pro', '{"max_backlog": null}'),
-                       fairlane.set_queue('default', '{"max_backlog_per_tenant": null}')
-                """)
-    folder = next(path for path in (home / "pg",) if (path / "data").exists())
-    return folder / "data"
-
-
-async def _define(url: str) -> None:
-    async with connected(url) as connection:
-        await app.register_through(partial(send, connection))
+TRUST = "local all all trust\nlocal replication all trust\nhost all all 127.0.0.1/32 trust\n"
 
 
 class Server:
-    """On the data in `folder`; durable, as a server should be."""
+    """On the data in `folder`; durable, as a server should be. Reached by its socket, or by TCP."""
 
-    def __init__(self, folder: Path, settings: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, folder: Path, settings: dict[str, str] | None = None, *, tcp: bool = False
+    ) -> None:
         self.folder = folder
         self.data = folder / "data"
-        self.settings = {**SETTINGS, **(settings or {})}
+        self.tcp = tcp
+        address = {"listen_addresses": "127.0.0.1", "port": str(free_port())} if tcp else {}
+        self.settings = {**SETTINGS, **(settings or {}), **address}
         self.process: subprocess.Popen[bytes] | None = None
 
     @classmethod
+    def made(
+        cls, home: Path, settings: dict[str, str] | None = None, *, tcp: bool = False
+    ) -> "Server":
+        """With an empty database, as the embedded server makes one. `home` must be a folder that
+        its user can enter."""
+        with Embedded(home, {"max_connections": "10"}, durable=False):
+            pass
+        found = cls(home / "pg", settings, tcp=tcp)
+        (found.data / "pg_hba.conf").write_text(TRUST)
+        return found
+
+    @classmethod
     def copy_of(cls, seed: Path, folder: Path, settings: dict[str, str] | None = None) -> "Server":
-        _folder_of(seed, folder)
+        folder_of(seed, folder)
         subprocess.run(["cp", "-a", seed, folder / "data"], check=True)
         return cls(folder, settings)
 
@@ -74,11 +68,15 @@ class Server:
     @property
     def target(self) -> tuple[str, int]:
         """For a proxy."""
-        return str(self.folder), int(self.settings["port"])
+        return "127.0.0.1" if self.tcp else str(self.folder), int(self.settings["port"])
 
     def url(self, user: str = "fairlane", database: str = "fairlane") -> str:
         host, port = self.target
+        if self.tcp:
+            return f"postgresql://{user}@{host}:{port}/{database}?sslmode=disable"
         return f"postgresql://{user}@/{database}?host={quote(host)}&port={port}"
+
+    # Coming and going --------------------------------------------------------
 
     def start(self) -> "Server":
         self.launch()
@@ -86,19 +84,22 @@ class Server:
         return self
 
     def launch(self) -> None:
-        who = _binaries.account(self.data)
-        programs = _binaries.reachable(_binaries.find(), who)
+        """Start it; whether it answers is another question."""
         settings = {"unix_socket_directories": str(self.folder), **self.settings}
         options = [word for pair in settings.items() for word in ("-c", "=".join(pair))]
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(
-                [programs / "postgres", "-D", self.data, *options],
+                [self.program("postgres"), "-D", self.data, *options],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                **who.popen(),
+                **_binaries.account(self.data).popen(),
             )
+
+    @property
+    def runs(self) -> bool:
+        return self.process is not None and self.process.poll() is None
 
     def answers(self) -> bool:
         try:
@@ -106,6 +107,33 @@ class Server:
         except psycopg.OperationalError:
             return False
         return True
+
+    def signal(self, number: signal.Signals) -> None:
+        """SIGINT stops it fast, SIGQUIT immediately: as a crash, with no checkpoint."""
+        assert self.process is not None
+        self.process.send_signal(number)
+
+    def kill(self) -> None:
+        """As a power cut: nothing is said to anybody. The backends go with the postmaster."""
+        assert self.process is not None
+        children = [int(pid) for pid in _children(self.process.pid)]
+        for pid in (self.process.pid, *children):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self) -> None:
+        if self.process is not None and self.runs:
+            for pid in _children(self.process.pid):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(pid), signal.SIGCONT)
+            self.signal(signal.SIGQUIT)
+            try:
+                self.process.wait(20)
+            except subprocess.TimeoutExpired:
+                self.kill()
+
+    # Looking at it -----------------------------------------------------------
 
     def connect(self, user: str = "postgres", **options: Any) -> Db:
         found: Db = psycopg.connect(self.url(user), autocommit=True, connect_timeout=5, **options)
@@ -118,49 +146,6 @@ class Server:
         assert row is not None
         return str(row[0])
 
-    def replica(self, folder: Path) -> "Server":
-        """A standby that follows this server, started."""
-        _folder_of(self.data, folder)
-        who = _binaries.account(self.data)
-        programs = _binaries.reachable(_binaries.find(), who)
-        host, port = self.target
-        from_here = f"host={host} port={port} user=postgres application_name=standby"
-        words = [str(programs / "pg_basebackup"), "-D", str(folder / "data"), "-d", from_here]
-        done = subprocess.run(
-            [*words, "-R", "-X", "stream", "--checkpoint=fast", "--no-sync"],
-            capture_output=True,
-            text=True,
-            check=False,
-            **who.popen(),
-        )
-        assert done.returncode == 0, done.stderr
-        settings = {**self.settings, "synchronous_standby_names": ""}
-        return Server(folder, settings).start()
-
-    def promote(self) -> None:
-        with self.connect() as db:
-            db.execute("select pg_promote(true, 30)")
-
-    def kill(self) -> None:
-        """As a power cut: nothing is said to anybody. The backends go with the postmaster."""
-        assert self.process is not None
-        children = [int(pid) for pid in _children(self.process.pid)]
-        for pid in (self.process.pid, *children):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        self.process.wait()
-
-    def stop(self) -> None:
-        if self.process is not None and self.process.poll() is None:
-            for pid in _children(self.process.pid):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(int(pid), signal.SIGCONT)
-            self.process.send_signal(signal.SIGQUIT)
-            try:
-                self.process.wait(20)
-            except subprocess.TimeoutExpired:
-                self.kill()
-
     def named(self, kind: str) -> int:
         """The process id of the server's own process of this kind, such as walreceiver."""
         with self.connect() as db:
@@ -170,6 +155,11 @@ class Server:
         assert row is not None, f"no {kind} runs"
         return int(row[0])
 
+    def program(self, name: str) -> str:
+        """One of PostgreSQL's own, where the server's user can run it."""
+        who = _binaries.account(self.data)
+        return str(_binaries.reachable(_binaries.find(), who) / name)
+
 
 def _children(pid: int) -> list[str]:
     try:
@@ -178,6 +168,6 @@ def _children(pid: int) -> list[str]:
         return []
 
 
-def _folder_of(owner: Path, folder: Path) -> None:
+def folder_of(owner: Path, folder: Path) -> None:
     folder.mkdir(mode=0o755)
     shutil.chown(folder, owner.stat().st_uid, owner.stat().st_gid)
