@@ -23,6 +23,7 @@ from typing import Any
 from benchmarks.peers import redis_server
 from benchmarks.peers.crew import ROOT
 from benchmarks.peers.environment import environment
+from benchmarks.peers.job import calibrate
 from benchmarks.peers.one import Failed, Servers, run_one
 from benchmarks.peers.plan import PLANS, SCENARIOS, terms_of
 from benchmarks.peers.systems import SYSTEMS
@@ -33,6 +34,8 @@ from fairlane.embedded import Embedded
 
 SETTINGS = {
     "shared_buffers": "512MB",
+    # With the usual 1 GB, all that write at full speed wait for a checkpoint every half minute.
+    "max_wal_size": "8GB",
     "shared_preload_libraries": "pg_stat_statements",
     # Counted only where a scenario asks for it.
     "pg_stat_statements.track": "none",
@@ -66,10 +69,10 @@ def main() -> int:
 
 def run(options: argparse.Namespace, servers: Servers, file: Any) -> None:
     _write(file, {"environment": asyncio.run(environment(servers.url, servers.redis))})
-    begun = time.monotonic()
+    begun, pace = time.monotonic(), calibrate()
     for scenario, systems in options.steps.items():
         systems = [name for name in systems if servers.redis or SYSTEMS[name].on != "redis"]
-        for nth in range(options.rounds if SCENARIOS[scenario].repeat else 1):
+        for nth in range(options.rounds if scenario in options.repeated else 1):
             # Nobody is always first, or always last.
             turn = nth % len(systems)
             for system in systems[turn:] + systems[:turn]:
@@ -83,6 +86,7 @@ def run(options: argparse.Namespace, servers: Servers, file: Any) -> None:
                     quick=options.quick,
                     flood=options.flood,
                     snapshot_minutes=options.snapshot_minutes,
+                    pace=pace,
                 )
                 limit = options.limit or SCENARIOS[scenario].limit
                 found = asyncio.run(run_one(system, scenario, servers, terms, limit))
@@ -124,6 +128,7 @@ def _options() -> argparse.Namespace:
         ]
         for name in options.scenarios or plan.steps
     }
+    options.repeated = [name for name in options.steps if plan.repeats(name)]
     for name, systems in options.steps.items():
         if not systems:
             able = ", ".join(SCENARIOS[name].systems)

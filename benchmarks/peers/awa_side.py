@@ -18,6 +18,8 @@ class Noop:
     folder: str
     to: str
     ms: float = 0
+    us: float = 0
+    pace: float = 0
     who: int = 0
     asked: float = 0
     more: str = ""

@@ -52,7 +52,7 @@ async def main(system: str, rate: float, place: Place) -> None:
     side = side_of(system)
     await side.open(place)
     with tempfile.TemporaryDirectory() as folder:
-        stage = Stage(system, side, place, Path(folder), Terms(0, 0, 0, 0, 0, 0, 0))
+        stage = Stage(system, side, place, Path(folder), Terms(0, 0, 0, 0, 0, 0, 0, 0))
         print("ready", flush=True)
         ended = asyncio.ensure_future(asyncio.to_thread(sys.stdin.read))
         begun, sent = time.monotonic(), 0

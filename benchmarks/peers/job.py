@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 PAGE = struct.Struct("=qd")  # how many, and when the first
 MARK = struct.Struct("=qddd")
+TURNS, LOOKS = 20_000, 500  # of the spin, to find its pace: a third of a second
 
 
 class Mark(NamedTuple):
@@ -92,8 +93,30 @@ def tell_into(folder: Path) -> None:
     _teller = Teller(folder)
 
 
+def calibrate() -> float:
+    """The pace of the spin here: its turns in a microsecond.
+
+    Once a run, and then in the payload: where each worker looked for itself, one that looked in a
+    slow moment would do less work than the others.
+    """
+    return TURNS / min(_seconds_of(TURNS) for _ in range(LOOKS)) / 1e6
+
+
+def _seconds_of(turns: int) -> float:
+    begun = time.thread_time()
+    _spin(turns)
+    return time.thread_time() - begun
+
+
+def _spin(turns: int) -> None:
+    for _ in range(turns):
+        pass
+
+
 async def run(job: Mapping[str, Any]) -> None:
     started = _teller.started()
+    if job.get("us"):
+        _spin(round(job["us"] * job["pace"]))
     if job.get("ms"):
         await asyncio.sleep(job["ms"] / 1000)
     if job.get("who"):
@@ -103,6 +126,8 @@ async def run(job: Mapping[str, Any]) -> None:
 def run_now(job: Mapping[str, Any]) -> None:
     """The same for those whose jobs are no coroutines."""
     started = _teller.started()
+    if job.get("us"):
+        _spin(round(job["us"] * job["pace"]))
     if job.get("ms"):
         time.sleep(job["ms"] / 1000)
     if job.get("who"):

@@ -1,4 +1,7 @@
-"""Which scenarios there are, for whom, and the usual runs: `bench`, `bench-peers`, `bench-bars`."""
+"""Which scenarios there are, for whom, and the usual runs.
+
+They are `make bench`, `bench-peers`, `bench-bars` and `bench-more`.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -7,6 +10,7 @@ from benchmarks.peers.systems import FLOOR, ON_POSTGRESQL, OURS, PEERS, SYSTEMS
 
 FLOORS = [FLOOR, "floor-bare"]
 ALL = [OURS, *FLOORS, *PEERS]
+RIVALS = [OURS, FLOOR, "pgqueuer"]
 
 
 @dataclass(frozen=True)
@@ -20,19 +24,21 @@ SCENARIOS = {
     "enqueue": Scenario([OURS, FLOOR, *PEERS]),
     "drain": Scenario(ALL),
     "drain-2": Scenario(ALL),
+    "work": Scenario(RIVALS),
+    "work-2": Scenario(RIVALS),
     "start": Scenario([OURS, FLOOR, *PEERS]),
     "start-busy": Scenario([OURS, FLOOR, *PEERS], repeat=False),
-    "noisy": Scenario([OURS, *PEERS], repeat=False, limit=300),
+    "noisy": Scenario([OURS, *PEERS], limit=300),
     "cost": Scenario(ALL, repeat=False),
     "steady": Scenario([OURS, FLOOR, *PEERS], repeat=False, limit=180),
-    "payload": Scenario([OURS, FLOOR, "pgqueuer"], repeat=False),
+    "payload": Scenario(RIVALS, repeat=False),
     "long-jobs": Scenario([OURS, "pgqueuer"], repeat=False),
     "limits": Scenario([OURS], repeat=False, limit=300),
     "tenants": Scenario([OURS], repeat=False, limit=600),
     "backlog": Scenario([OURS], repeat=False, limit=900),
     "history": Scenario([OURS], repeat=False, limit=1_800),
-    "flat": Scenario([OURS], repeat=False, limit=900),
-    "snapshot": Scenario([OURS, FLOOR, "pgqueuer"], repeat=False, limit=3_600),
+    "flat": Scenario([OURS], limit=900),
+    "snapshot": Scenario(RIVALS, repeat=False, limit=3_600),
     "memory": Scenario([OURS], repeat=False, limit=1_200),
 }
 
@@ -44,6 +50,10 @@ class Plan:
     steps: dict[str, list[str]]
     rounds: int
     flood: int = 20_000
+    once: tuple[str, ...] = ()  # though they repeat elsewhere: here it would take too long
+
+    def repeats(self, scenario: str) -> bool:
+        return SCENARIOS[scenario].repeat and scenario not in self.once
 
 
 def _of(names: list[str], systems: list[str]) -> dict[str, list[str]]:
@@ -56,9 +66,10 @@ PLANS = {
     # Ours against the floor, in minutes.
     "ours": Plan(
         _of(
-            ["enqueue", "drain", "drain-2", "start", "noisy", "cost", "payload", "long-jobs"],
+            ["enqueue", "drain", "drain-2", "work", "work-2", "start", "noisy", "cost"],
             [OURS, *FLOORS],
         )
+        | _of(["payload", "long-jobs"], [OURS, FLOOR])
         | _of(["limits", "tenants"], [OURS]),
         rounds=3,
     ),
@@ -67,26 +78,37 @@ PLANS = {
         _of(["enqueue", "drain", "drain-2", "start", "start-busy", "noisy", "cost"], ALL),
         rounds=2,
         flood=4_000,
+        once=("noisy",),
     ),
     # What decides the bars, and no more.
     "bars": Plan(
         _of(["drain"], [OURS, *FLOORS, *ON_POSTGRESQL])
+        | _of(["work", "work-2"], RIVALS)
         | _of(["drain-2", "noisy", "flat", "memory", "snapshot"], [OURS])
         | _of(["start"], [OURS, *PEERS]),
         rounds=3,
     ),
+    # Each in one round: what takes long, or decides no bar, beside the nearest rivals.
+    "more": Plan(
+        _of(["start-busy", "steady", "payload", "long-jobs"], RIVALS)
+        | _of(["limits", "tenants", "backlog", "history"], [OURS]),
+        rounds=1,
+    ),
 }
 
 
-def terms_of(system: str, *, quick: bool, flood: int, snapshot_minutes: float) -> Terms:
+def terms_of(
+    system: str, *, quick: bool, flood: int, snapshot_minutes: float, pace: float
+) -> Terms:
     terms = Terms(
         jobs=SYSTEMS[system].jobs,
         seconds=1.5,
         steady=60.0,
-        starts=200,
+        starts=400,
         flood=flood,
         snapshot=snapshot_minutes * 60,
         scale=1.0,
+        pace=pace,
     )
     if not quick:
         return terms

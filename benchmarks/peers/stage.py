@@ -32,6 +32,7 @@ class Terms:
     flood: int  # of A's jobs before B's
     snapshot: float  # seconds that an old snapshot is held
     scale: float  # of loads that only Fairlane gets
+    pace: float  # of the spin that jobs burn processor time with
 
 
 @dataclass
@@ -96,7 +97,7 @@ class Stage:
                 before, progressed = count, time.monotonic()
             elif time.monotonic() - progressed > STALLED:
                 raise RuntimeError(f"no job ran for {STALLED:.0f} s, after {count:,} that did")
-            await asyncio.sleep(0.002)
+            await asyncio.sleep(0.01)  # to look costs too, on the cores that are measured
         return answer
 
     async def all_done(self, crew: Crew, jobs: int) -> float:

@@ -15,12 +15,12 @@ class System:
 
 
 SYSTEMS = {
-    "fairlane": System("postgresql", 40_000, peer=False),
-    "floor": System("postgresql", 60_000, peer=False),
-    "floor-bare": System("postgresql", 60_000, peer=False),
-    "pgqueuer": System("postgresql", 40_000, package="pgqueuer"),
+    "fairlane": System("postgresql", 200_000, peer=False),
+    "floor": System("postgresql", 400_000, peer=False),
+    "floor-bare": System("postgresql", 400_000, peer=False),
+    "pgqueuer": System("postgresql", 120_000, package="pgqueuer"),
     "awa": System("postgresql", 12_000, package="awa-pg"),
-    "chancy": System("postgresql", 8_000, package="chancy"),
+    "chancy": System("postgresql", 24_000, package="chancy"),
     "procrastinate": System("postgresql", 2_000, package="procrastinate"),
     "saq": System("postgresql", 2_000, package="saq"),
     "dbos": System("postgresql", 1_200, package="dbos"),

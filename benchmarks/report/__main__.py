@@ -2,9 +2,9 @@
 
     make bench-report ARGS="build/benchmarks/20260301-120000.jsonl ..."
 
-Of several runs, the bars are taken from the one that measured most of them, and each scenario from
-the one that had most systems in it; the later one wins. Without any named, all of build/benchmarks
-are taken in the order of their time, but for quick runs.
+Of several runs, each bar is taken from the last that measured it, and each scenario from the one
+that had most systems in it, or the last of those. Without any named, all of build/benchmarks are
+taken in the order of their time, but for quick runs.
 """
 
 import argparse

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -29,17 +30,23 @@ class Results:
         found = self.rounds(scenario, system, measure)
         return median(found.values()) if found else None
 
-    def ratio(
-        self, scenario: str, measure: str, ours: str, theirs: str, than: str | None = None
-    ) -> float | None:
-        """Ours over theirs: the median of the ratios within rounds, for a slow minute is slow for
-        both. `than` names their measure where it is another."""
-        one, other = (
-            self.rounds(scenario, ours, measure),
-            self.rounds(scenario, theirs, than or measure),
-        )
-        found = [one[nth] / other[nth] for nth in one if other.get(nth)]
+    def ratios(self, scenario: str, measure: str, ours: str, theirs: str) -> list[float]:
+        """Ours over theirs within each round: a slow minute is slow for both."""
+        one, other = self.rounds(scenario, ours, measure), self.rounds(scenario, theirs, measure)
+        return [one[nth] / other[nth] for nth in one if other.get(nth)]
+
+    def ratio(self, scenario: str, measure: str, ours: str, theirs: str) -> float | None:
+        found = self.ratios(scenario, measure, ours, theirs)
         return median(found) if found else None
+
+    def is_of_one_round(self, scenario: str) -> bool:
+        """Nobody's figures have a spread."""
+        rounds = {
+            line["round"]
+            for line in self.lines
+            if line["scenario"] == scenario and "figures" in line
+        }
+        return len(rounds) == 1
 
     def systems(self, scenario: str) -> list[str]:
         return list(dict.fromkeys(x["system"] for x in self.lines if x["scenario"] == scenario))
@@ -47,6 +54,11 @@ class Results:
     def measures(self, scenario: str) -> list[str]:
         found = (line for line in self.lines if line["scenario"] == scenario)
         return list(dict.fromkeys(name for line in found for name in line.get("figures", {})))
+
+    @property
+    def at(self) -> datetime:
+        """When this run began."""
+        return datetime.fromisoformat(self.environments[0]["at"])
 
     @property
     def scenarios(self) -> list[str]:

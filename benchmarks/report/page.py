@@ -1,10 +1,13 @@
 """docs/benchmarks.md: the bars, the figures beside the peers', ours alone, and where it was."""
 
+from collections.abc import Iterable
+from statistics import median
 from typing import Any
 
 from benchmarks.peers.systems import OURS, PEERS, SYSTEMS
 from benchmarks.report.bars import bars
 from benchmarks.report.lines import Results
+from benchmarks.report.reasons import why
 from benchmarks.report.text import digits
 
 QUICK = (
@@ -17,7 +20,8 @@ INTRO = """\
 What Fairlane reaches beside a floor of hand-written SQL and beside other job systems for Python:
 the same work, the same servers, the same run, in turns.
 [How it is measured](../benchmarks/README.md) says what each figure is and how each system was set
-up; `make bench-bars`, `make bench-peers` and `make bench-report` make this page anew.
+up; `make bench-bars`, `make bench-peers`, `make bench-more` and `make bench-report` make this page
+anew.
 
 Read the ratios: figures in jobs a second say as much about the machine as about the systems. Those
 on Redis lose what was enqueued when the machine stops, with its usual settings; those on PostgreSQL
@@ -30,6 +34,8 @@ COLUMNS = {
     "bulk /s": ("enqueue", False),
     "drain /s": ("drain", False),
     "drain 2 /s": ("drain-2", False),
+    "work /s": ("work", False),
+    "work 2 /s": ("work-2", False),
     "start p50 ms": ("start", True),
     "start p99 ms": ("start", True),
     "start at half load p50 ms": ("start-busy", True),
@@ -65,11 +71,21 @@ def page(results: Results) -> str:
 
 
 def _bars(results: Results) -> str:
-    rows = [
-        f"| {bar.name} | {bar.asked} | {bar.told} | {_said(bar.reached)} |" for bar in bars(results)
-    ]
-    head = ["## What it is to reach", "", "| ratio | bar | measured | reached |"]
-    return "\n".join([*head, "| --- | --- | --- | --- |", *rows, ""])
+    judged = bars(results)
+    lines = ["## What it is to reach", "", "| ratio | bar | measured | reached |"]
+    lines += ["| --- | --- | --- | --- |"]
+    lines += [f"| {x.name} | {x.asked} | {x.told} | {_said(x.reached)} |" for x in judged]
+    lines += ["", *_of_one_round([bar.name for bar in judged if bar.rounds == 1])]
+    if missed := [bar for bar in judged if bar.reached is False]:
+        lines += ["What stands in the way of those that were not reached:", ""]
+        lines += [*(f"- {bar.name}: {why(bar.name)}" for bar in missed), ""]
+    return "\n".join(lines)
+
+
+def _of_one_round(names: Iterable[str]) -> list[str]:
+    """Which figures a slow minute may have made, with nothing beside them to show it."""
+    told = "; ".join(names)
+    return [f"Measured in one round only, and so without a spread: {told}.", ""] if told else []
 
 
 def _said(reached: bool | None) -> str:
@@ -77,11 +93,13 @@ def _said(reached: bool | None) -> str:
 
 
 def _beside(results: Results) -> str:
-    """Small tables, one a question: fifteen columns in one cannot be read."""
+    """Small tables, one a question: so many columns in one cannot be read."""
     lines = ["## Beside the floor and the peers", ""]
     lines += ["Medians of the rounds, (lowest–highest), and ×: how many times as well Fairlane"]
     lines += ["does by the median of the ratios within the rounds.", ""]
-    for scenario in dict.fromkeys(scenario for scenario, _ in COLUMNS.values()):
+    scenarios = dict.fromkeys(scenario for scenario, _ in COLUMNS.values())
+    lines += _of_one_round(filter(results.is_of_one_round, scenarios))
+    for scenario in scenarios:
         measures = [name for name, (of, _) in COLUMNS.items() if of == scenario]
         systems = results.systems(scenario)
         if not systems:
@@ -102,22 +120,25 @@ def _name(system: str) -> str:
 
 
 def _cell(results: Results, scenario: str, system: str, measure: str) -> str:
-    rounds = results.rounds(scenario, system, measure)
-    if not rounds:
-        return "–"
-    middle = results.median(scenario, system, measure)
-    assert middle is not None
-    text = digits(middle)
-    if len(rounds) > 1:
-        text += f" ({digits(min(rounds.values()))}–{digits(max(rounds.values()))})"
+    text = _figure(results, scenario, system, measure)
     ratio = results.ratio(scenario, measure, OURS, system) if system != OURS else None
     if ratio:
         text += f" ×{1 / ratio if COLUMNS[measure][1] else ratio:.2f}"
     return text
 
 
+def _figure(results: Results, scenario: str, system: str, measure: str) -> str:
+    found = sorted(results.rounds(scenario, system, measure).values())
+    if not found:
+        return "–"
+    spread = f" ({digits(found[0])}–{digits(found[-1])})" if found[0] < found[-1] else ""
+    return digits(median(found)) + spread
+
+
 def _alone(results: Results) -> str:
     lines = ["## More of Fairlane", ""]
+    once = filter(results.is_of_one_round, ALONE)
+    lines += _of_one_round(ALONE[scenario] for scenario in once)
     for scenario, title in ALONE.items():
         systems = results.systems(scenario)
         measures = [m for m in results.measures(scenario) if not m.startswith("window ")]
@@ -126,8 +147,7 @@ def _alone(results: Results) -> str:
         lines += [f"### {title}", "", "| | " + " | ".join(systems) + " |"]
         lines += ["| --- |" + " --- |" * len(systems)]
         for measure in measures:
-            found = (results.median(scenario, system, measure) for system in systems)
-            cells = ["–" if value is None else digits(value) for value in found]
+            cells = [_figure(results, scenario, system, measure) for system in systems]
             lines.append(f"| {measure} | " + " | ".join(cells) + " |")
         lines.append("")
     return "\n".join(lines)

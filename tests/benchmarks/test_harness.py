@@ -20,7 +20,7 @@ def harness(*words: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.slow
 def test_a_drain_of_fairlane_and_of_the_floor_is_measured(cluster: Cluster, tmp_path: Path) -> None:
     to = tmp_path / "results.jsonl"
-    choice = ("--scenarios", "drain,cost", "--systems", "fairlane,floor")
+    choice = ("--scenarios", "drain,work,cost", "--systems", "fairlane,floor")
     done = harness(*choice, "--url", cluster.url, "--to", str(to))
 
     assert done.returncode == 0, done.stderr
@@ -29,6 +29,7 @@ def test_a_drain_of_fairlane_and_of_the_floor_is_measured(cluster: Cluster, tmp_
     measured = {(line["scenario"], line["system"]): line["figures"] for line in lines[1:]}
     for system in ("fairlane", "floor"):
         assert measured["drain", system]["drain /s"] > 0
+        assert measured["work", system]["work /s"] > 0
         assert measured["cost", system]["WAL B/job"] > 100
     assert "drain, one process, of the raw floor" in done.stdout
 

@@ -66,16 +66,72 @@ def test_the_start_is_held_against_the_best_peer_on_postgresql_and_of_all(
     ]
 
 
-def test_the_bars_are_those_of_one_run(tmp_path: Path) -> None:
+def test_each_bar_is_of_the_last_run_that_measured_it(tmp_path: Path) -> None:
     both = drains(FAST) + drains({"fairlane": [20000.0, 12000.0, 21000.0]}, "drain-2")
-    bars = write(tmp_path / "1-bars.jsonl", both)
+    first = write(tmp_path / "first.jsonl", both)
     later = {"fairlane": [1000.0], "pgqueuer": [1000.0], "celery": [500.0]}
-    page = report(tmp_path, bars, write(tmp_path / "2-peers.jsonl", drains(later)))
+    second = write(tmp_path / "second.jsonl", drains(later), at="2026-03-01T13:30:00+00:00")
+    page = report(tmp_path, first, second)
 
-    assert bar(page, "drain, one process, over")[2] == "1.60 (pgqueuer)"
-    assert bar(page, "two processes")[2:] == ["1.33", "**no**"]
+    assert bar(page, "drain, one process, over")[2:] == [
+        "1.00 (pgqueuer), in the run of 13:30",
+        "**no**",
+    ]
+    assert bar(page, "two processes")[2:] == ["1.33, in the run of 12:00", "**no**"]
+    assert bar(page, "memory of a worker")[2:] == ["–", "not measured"]
     # The table of drains is of the run with more systems in it.
     assert "| celery | Redis | 500 ×2.00 |" in page
+
+    # In the order given, whatever their time.
+    page = report(tmp_path, second, first)
+    assert bar(page, "drain, one process, over")[2] == "1.60 (pgqueuer), in the run of 12:00"
+
+
+def test_a_ratio_is_never_made_of_two_runs(tmp_path: Path) -> None:
+    one = write(tmp_path / "one.jsonl", drains({"fairlane": [1000.0]}))
+    two = write(tmp_path / "two.jsonl", drains({"fairlane": [2000.0]}, "drain-2"))
+
+    assert bar(report(tmp_path, one, two), "two processes")[2:] == ["–", "not measured"]
+
+
+def test_runs_of_more_than_a_day_are_told_with_theirs(tmp_path: Path) -> None:
+    first = write(tmp_path / "first.jsonl", drains(FAST))
+    second = write(tmp_path / "second.jsonl", [], at="2026-03-02T09:00:00+00:00")
+    page = report(tmp_path, first, second)
+
+    told = "1.60 (pgqueuer), in the run of 2026-03-01 12:00"
+    assert bar(page, "drain, one process, over")[2] == told
+
+
+def test_two_processes_are_held_against_one_with_and_without_work(tmp_path: Path) -> None:
+    rates = {"drain": 60000.0, "drain-2": 60000.0, "work": 3000.0, "work-2": 4800.0}
+    lines = [each for of, rate in rates.items() for each in drains({"fairlane": [rate]}, of)]
+    page = report(tmp_path, write(tmp_path / "a.jsonl", lines))
+
+    assert bar(page, "two processes over one |")[1:] == ["≥ 1.4", "1.00", "**no**"]
+    assert bar(page, "two processes over one, jobs of 300 µs")[1:] == ["≥ 1.4", "1.60", "yes"]
+    assert "- two processes over one: One worker process and PostgreSQL" in page
+    assert "- two processes over one, jobs" not in page
+
+
+def test_what_has_no_spread_is_named(tmp_path: Path) -> None:
+    flat = [
+        line("flat", "fairlane", nth, figures={"large jobs": 1e6, "flat": ratio})
+        for nth, ratio in enumerate((0.9, 0.8, 0.95), start=1)
+    ]
+    steady = [line("steady", "fairlane", 1, figures={"steady /s": 100.0})]
+    once = drains({"fairlane": [9000.0], "floor": [18000.0]}) + flat + steady
+    page = report(tmp_path, write(tmp_path / "a.jsonl", once))
+
+    said = "Measured in one round only, and so without a spread: "
+    assert [row for row in page.splitlines() if row.startswith(said)] == [
+        said + "drain, one process, of the raw floor.",
+        said + "drain.",
+        said + "Enqueue and drain at once.",
+    ]
+    assert "| flat | 0.9 (0.8–0.95) |" in page
+    assert "| large jobs | 1,000,000 |" in page
+    assert said not in report(tmp_path, write(tmp_path / "b.jsonl", drains(FAST)))
 
 
 def test_less_is_better_of_what_is_waited_for_and_paid(tmp_path: Path) -> None:

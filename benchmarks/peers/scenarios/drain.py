@@ -12,12 +12,14 @@ async def measure(stage: Stage) -> dict[str, float]:
     return {"drain /s": await drained(stage, processes=1)}
 
 
-async def drained(stage: Stage, processes: int, jobs: int | None = None) -> float:
+async def drained(
+    stage: Stage, processes: int, jobs: int | None = None, order: Order | None = None
+) -> float:
     """Jobs a second."""
     jobs = jobs or stage.terms.jobs
     await stage.side.install(stage.place)
     await stage.side.open(stage.place)
-    await stage.fill([Order()] * jobs)
+    await stage.fill([order or Order()] * jobs)
     async with stage.crew(processes) as crew:
         crew.begin()
         ended = await stage.all_done(crew, jobs)
