@@ -24,7 +24,17 @@ OF_NO_TENANT = {
     "slice",
 }
 # Nobody but the owner.
-CLOSED = {"sweep", "leader", "doorbell", "scheduler", "pruning", "watch", "pulse", "claimed"}
+CLOSED = {
+    "sweep",
+    "leader",
+    "doorbell",
+    "scheduler",
+    "pruning",
+    "watch",
+    "pulse",
+    "claimed",
+    "share_lock",
+}
 
 
 async def test_every_table_has_its_policy_or_is_no_tenants(core: Core) -> None:

@@ -27,7 +27,7 @@ async def share_of(core: Core, tenant: str, queue: str = "default") -> Any:
 
 async def lock_share(session: Session, share: Any) -> None:
     await session.begin()
-    await session.fetch("select from fairlane.share where id = $1 for update", share)
+    await session.fetch("select from fairlane.share_lock where share_id = $1 for update", share)
 
 
 async def two_tenants_in_lock_order(core: Core, queues: tuple[str, str]) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from support.sessions import Session, done
 
 pytestmark = pytest.mark.race
 
-TAKEN = "select from fairlane.share for no key update"
+TAKEN = "select from fairlane.share_lock for no key update"
 
 
 async def test_a_claim_has_the_share_as_soon_as_its_holder_is_done(

@@ -78,7 +78,9 @@ BUILDS = [
         interleaved("rescue", "rescue"),
         (
             Break(
-                "rescue", "for no key update of s skip locked) expired", "for update of s) expired"
+                "rescue",
+                "for no key update skip locked) locked\n           where w.lease",
+                "for no key update) locked\n           where w.lease",
             ),
             Break(
                 "rescue",

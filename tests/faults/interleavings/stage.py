@@ -17,8 +17,9 @@ from support.core import Core
 
 TENANTS = ("acme", "beta")
 HOLD = """
-select from fairlane.share s join fairlane.tenant t on t.id = s.tenant_id
- where t.slug = $1 for no key update of s
+select from fairlane.share_lock k join fairlane.share s on s.id = k.share_id
+  join fairlane.tenant t on t.id = s.tenant_id
+ where t.slug = $1 for no key update of k
 """
 CHECKS = 4  # of each schedule: the books, the moves of jobs, no deadlock, as if one after the other
 

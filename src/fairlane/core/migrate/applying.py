@@ -19,9 +19,10 @@ log = logging.getLogger(__name__)
 LOCK = int.from_bytes(b"fairlane")
 LOCK_ATTEMPTS = 60
 
-# Each verb of a worker begins with its row in the first, each enqueue with a look into the second.
-# Who has these meets nobody in the midst of such a verb, holding one table and waiting for another.
-ENTRANCES = ("worker", "tenant")
+# A tick begins with the row of the first, each verb of a worker with its row in the second,
+# each enqueue with a look into the third. Who has these meets nobody in the midst of such a verb,
+# holding one table and waiting for another.
+ENTRANCES = ("leader", "worker", "tenant")
 
 # Functions may call each other in any order, so their bodies are looked at once all are there.
 CHECK_LATER = "set local check_function_bodies = off;\n"

@@ -281,14 +281,18 @@ begin
   for try in 1..3 loop
     select array_agg(id)
       into v_shares
-      from (select id
-              from fairlane.share
-             where queue = pick_shares.queue
-               and ready
-               and vtime >= pick_shares.floor
-             order by vtime
-             limit pick_shares.most
-               for no key update skip locked) picked;
+      from (select s.id
+              from fairlane.share s
+             cross join lateral (
+                     select
+                       from fairlane.share_lock
+                      where share_id = s.id
+                        for no key update skip locked) locked
+             where s.queue = pick_shares.queue
+               and s.ready
+               and s.vtime >= pick_shares.floor
+             order by s.vtime
+             limit pick_shares.most) picked;
     exit when v_shares is not null or not pick_shares.patient;
     select id
       into v_first
@@ -315,10 +319,8 @@ as $$
 #variable_conflict use_column
 begin
   perform
-     from fairlane.share
-    where id >= wait_for_share.share_id and id <= wait_for_share.share_id
-    order by id desc
-    limit 1
+     from fairlane.share_lock
+    where share_id = wait_for_share.share_id
       for no key update;
 exception
   when lock_not_available then

@@ -16,7 +16,7 @@ declare
   v_wake  uuid[];
 begin
   -- Claims and finishes stand still for this moment; enqueues do not touch the table.
-  lock table fairlane.share in exclusive mode;
+  lock table fairlane.share_lock in exclusive mode;
   if regate.definition_id is not null then
     perform fairlane.move_running_to_own_lane(regate.definition_id);
   end if;

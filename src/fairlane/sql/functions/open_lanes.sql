@@ -48,7 +48,14 @@ language plpgsql
 as $$
 #variable_conflict use_column
 begin
-  -- In id order, here and everywhere: two sweepers that make the same rows meet, and do not cross.
+  -- In id order, here and everywhere: two sweepers that make the same rows meet, and do not cross. The locks
+  -- come first: who has the whole table lets nobody read a limit or a pause that is just being changed.
+  insert into fairlane.share_lock (share_id)
+  select distinct fairlane.id_of('share', a.queue, a.tenant_id::text) as id
+    from unnest(arrivals) a
+   order by id
+      on conflict do nothing;
+
   insert into fairlane.share (id, queue, tenant_id, weight, vtime, paused)
   select distinct on (id)
          fairlane.id_of('share', a.queue, a.tenant_id::text) as id,

@@ -34,7 +34,7 @@ begin
      set paused_at = case when set_tenant_paused.paused
                           then coalesce(paused_at, fairlane.clock()) end
    where id = v_tenant.id;
-  lock table fairlane.share in exclusive mode;
+  lock table fairlane.share_lock in exclusive mode;
   update fairlane.share s
      set paused = set_tenant_paused.paused,
          ready = not set_tenant_paused.paused

@@ -23,12 +23,15 @@ begin
     from (select j.id
             from fairlane.job j
             join fairlane.lane l on l.id = j.lane_id
-            join fairlane.share s on s.id = l.share_id
+           cross join lateral (
+                   select
+                     from fairlane.share_lock
+                    where share_id = l.share_id
+                      for no key update skip locked) locked
            where j.is_scheduled
              and j.scheduled_for <= v_now
            order by j.scheduled_for
-           limit promote.most
-             for no key update of s skip locked) due;
+           limit promote.most) due;
   if v_jobs is null then
     return 0;
   end if;

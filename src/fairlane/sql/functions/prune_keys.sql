@@ -19,7 +19,7 @@ begin
   end if;
   -- Nobody may be making a lane for a gate that we are about to take away.
   begin
-    lock table fairlane.share in exclusive mode;
+    lock table fairlane.share_lock in exclusive mode;
   exception when lock_not_available then
     return 0;
   end;

@@ -24,11 +24,14 @@ begin
             from fairlane.worker w
            cross join lateral fairlane.held_by(w) j
             join fairlane.lane l on l.id = j.lane_id
-            join fairlane.share s on s.id = l.share_id
+           cross join lateral (
+                   select
+                     from fairlane.share_lock
+                    where share_id = l.share_id
+                      for no key update skip locked) locked
            where w.lease_expires_at <= v_now
               or w.state in ('lost', 'stopped')
-           limit rescue.most
-             for no key update of s skip locked) expired;
+           limit rescue.most) expired;
 
   if v_jobs is not null then
     perform fairlane.lock_gates(fairlane.lanes_of(v_jobs));
@@ -113,9 +116,12 @@ begin
     from (select j.id
             from fairlane.stuck_jobs(v_now) j
             join fairlane.lane l on l.id = j.lane_id
-            join fairlane.share s on s.id = l.share_id
-           limit park_stuck.most
-             for no key update of s skip locked) stuck;
+           cross join lateral (
+                   select
+                     from fairlane.share_lock
+                    where share_id = l.share_id
+                      for no key update skip locked) locked
+           limit park_stuck.most) stuck;
   if v_jobs is null then
     return 0;
   end if;

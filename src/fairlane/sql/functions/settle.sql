@@ -86,10 +86,8 @@ begin
     from (select share_id as id from share order by share_id) s
    cross join lateral (
            select
-             from fairlane.share
-            where id >= s.id and id <= s.id
-            order by id desc
-            limit 1
+             from fairlane.share_lock
+            where share_id = s.id
               for no key update) locked;
 end
 $$;
@@ -367,13 +365,17 @@ begin
            select l.id
              from fairlane.lane l
              join fairlane.share s on s.id = l.share_id
+            cross join lateral (
+                    select
+                      from fairlane.share_lock
+                     where share_id = l.share_id
+                       for no key update skip locked) locked
             where l.state = 'blocked'
               and l.blocked_on = g.id
               and l.queue = q.name
               and not s.paused
             order by l.waits_from
-            limit greatest(g.capacity - g.running, 0)
-              for no key update of s skip locked) waiting
+            limit greatest(g.capacity - g.running, 0)) waiting
    where q.paused_at is null;
   return v_lanes;
 end

@@ -84,17 +84,15 @@ begin
         select v_news[nth] from generate_subscripts(v_shares, 1) nth where v_shares[nth] is null));
       v_shares := array(select fairlane.id_of('share', queue, tenant_id::text) from unnest(v_news));
     end if;
-    select array_agg(id)
+    select array_agg(share_id)
       into v_shares
-      from (select id
+      from (select l.share_id
               from (select distinct unnest(v_shares) as share_id) a
              cross join lateral (
-                     select id
-                       from fairlane.share
-                      where id >= a.share_id and id <= a.share_id
-                      order by id desc
-                      limit 1
-                        for no key update skip locked) s) locked;
+                     select share_id
+                       from fairlane.share_lock
+                      where share_id = a.share_id
+                        for no key update skip locked) l) locked;
 
     -- With the shares held nobody can prune a lane of theirs any more. One that has gone before is made by
     -- the next call: what arrived for it stays.
@@ -243,11 +241,14 @@ begin
     into v_wake
     from (select l.id
             from fairlane.lane l
-            join fairlane.share s on s.id = l.share_id
+           cross join lateral (
+                   select
+                     from fairlane.share_lock
+                    where share_id = l.share_id
+                      for no key update skip locked) locked
            where l.state = 'throttled'
              and l.throttled_until <= fairlane.clock()
-           limit 1000
-             for no key update of s skip locked) due;
+           limit 1000) due;
   v_wake := v_wake || fairlane.waiting_for(array(
     select g.id
       from (select distinct l.blocked_on from fairlane.lane l where l.state = 'blocked') l
@@ -291,7 +292,7 @@ as $$
 $$;
 
 -- Whether all who have changed a share, and may change it again, have this transaction id or a higher one. Asked
--- of the locks on the table, which are taken before anybody looks where the floor will be: transactions that have
+-- of the locks on the two tables, which are taken before anybody looks where the floor will be: transactions that have
 -- to do with other tables alone, here or in other databases, may stay open for as long as they like.
 create or replace function fairlane.all_know(told_from xid8)
 returns boolean
@@ -302,7 +303,7 @@ as $$
       from pg_locks t
       join pg_locks x using (virtualtransaction)
      where t.locktype = 'relation'
-       and t.relation = 'fairlane.share'::regclass
+       and t.relation in ('fairlane.share_lock'::regclass, 'fairlane.share'::regclass)
        and t.database = (select oid from pg_database where datname = current_database())
        and t.mode in ('RowShareLock', 'RowExclusiveLock')
        and x.locktype = 'transactionid'

@@ -41,6 +41,13 @@ create table fairlane.share (
 create index share_for_claiming on fairlane.share (queue, ready, vtime);
 create index share_by_tenant    on fairlane.share (tenant_id);
 
+-- To hold a share is to hold the lock of its row here: who does may change the share, its lanes and their
+-- jobs. Nothing of it is ever written, since SKIP LOCKED waits now and then for a row that is: see
+-- docs/adr/0034-locks-that-are-never-written.md.
+create table fairlane.share_lock (
+  share_id uuid primary key
+);
+
 create table fairlane.gate (
   id              uuid   primary key,
   scope           text   not null
