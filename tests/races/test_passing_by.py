@@ -7,9 +7,10 @@ from uuid import UUID
 import asyncpg
 import pytest
 
+from races.test_lock_order import lock_share, share_of
 from support.broken import Break
 from support.core import Core
-from support.sessions import Session
+from support.sessions import Session, done
 
 pytestmark = pytest.mark.race
 
@@ -83,3 +84,55 @@ async def test_a_claim_that_waits_for_a_gate_with_others_in_its_hands_is_undone(
 
     assert len(await claimer.conn.fetch(claim, *asked)) == 2
     await core.assert_books_balance()
+
+
+async def test_a_claim_that_finds_a_share_no_longer_ready_looks_for_another(
+    core: Core, three: list[Session]
+) -> None:
+    """The lock of a share says nothing of what it is for: the claim held one that had just run dry,
+    and went home, though another had work."""
+    holder, claimer, door = three
+    kind, worker = await core.a_definition(), await core.a_worker()
+    busy, dry = await core.a_tenant(), await core.a_tenant()
+    job = await core.enqueue(busy, kind)
+    gone = await core.enqueue(dry, kind)
+    await core.sweep()
+    at_the_door = "and (select true from pg_advisory_xact_lock_shared(34))"
+    await Break("pick_shares", "and s.ready", f"and s.ready {at_the_door}").apply(core.conn)
+    await Break("wait_for_share", "'10ms'", "'60s'").apply(core.conn)
+
+    await lock_share(holder, await share_of(core, busy))
+    await door.begin()
+    await door.fetch("select pg_advisory_xact_lock(34)")
+    claim = await claimer.start_blocked(claimer.claim(worker, 5))
+    await core.cancel(gone)
+    await core.conn.execute("update fairlane.lane set state = 'idle' where queued = 0")
+    await core.conn.execute(
+        "update fairlane.share set ready = false where id = $1", await share_of(core, dry)
+    )
+    await door.commit()
+    await claimer.until_done_or_blocked(claim)
+    await holder.commit()
+
+    assert [lease.job_id for lease in await done(claim)] == [job]
+
+
+async def test_a_transaction_that_reads_what_was_does_not_move_a_job_before_the_head_that_is(
+    core: Core, three: list[Session]
+) -> None:
+    """It would stand where no claim looks: the head that the transaction saw was further back."""
+    mover, _, _ = three
+    tenant, kind, worker = await core.a_tenant(), await core.a_definition(), await core.a_worker()
+    for _ in range(2):
+        await core.enqueue(tenant, kind)
+    last = await core.enqueue(tenant, kind)
+    await core.sweep()
+
+    await mover.conn.execute("begin isolation level repeatable read")
+    await mover.fetch("select count(*) from fairlane.job")
+    await core.claim(worker, 2)
+    with pytest.raises(asyncpg.SerializationError):
+        await mover.set_priority(last, 50)
+    await mover.rollback()
+
+    assert (await core.claim_one(worker)).job_id == last

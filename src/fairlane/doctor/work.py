@@ -106,6 +106,7 @@ async def orphans(conn: Connection) -> Check:
           from fairlane.lane l
          where not exists (select from fairlane.tenant t where t.id = l.tenant_id)
             or not exists (select from fairlane.share s where s.id = l.share_id)
+            or not exists (select from fairlane.share_lock k where k.share_id = l.share_id)
             or (l.definition_id is not null
                 and not exists (select from fairlane.definition d where d.id = l.definition_id))
             or exists (select from unnest(l.gates) g (id)

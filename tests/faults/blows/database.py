@@ -100,7 +100,7 @@ class Database(Blow):
             return "snapshot", bool(held), {}
 
     async def lock_share(self, dice: random.Random, seconds: float) -> Done:
-        return await self._lock("share", seconds)
+        return await self._lock("share_lock", seconds, key="share_id")
 
     async def lock_gate(self, dice: random.Random, seconds: float) -> Done:
         return await self._lock("gate", seconds)
@@ -111,10 +111,10 @@ class Database(Blow):
     async def lock_worker(self, dice: random.Random, seconds: float) -> Done:
         return await self._lock("worker", seconds, "state = 'live'")
 
-    async def _lock(self, table: str, seconds: float, which: str = "true") -> Done:
+    async def _lock(self, table: str, seconds: float, which: str = "true", key: str = "id") -> Done:
         async with self.admin() as connection, connection.transaction():
             row = await connection.fetchval(
-                f"select id from fairlane.{table} where {which} order by random() limit 1"
+                f"select {key} from fairlane.{table} where {which} order by random() limit 1"
                 " for update skip locked"
             )
             await asyncio.sleep(seconds)

@@ -36,6 +36,7 @@ declare
   v_turns  fairlane.turn[];
   v_taken  int;
   v_more   boolean;           -- lanes that were not looked at, or not as they are now
+  v_first  boolean := true;   -- nothing is held yet but shares: gates may be waited for
   v_filled text[] := '{}';    -- queues in which no slot is left
 begin
   for nth in 1..cardinality(claim_queues.queues) loop
@@ -57,9 +58,12 @@ begin
       -- Each costs three rows written now, and three more at its end. Where the first did not fill the slots,
       -- tenants have few jobs each: then more at once.
       v_most := least(v_left, case when pass = 1 then 10 else 20 end);
-      v_shares := fairlane.pick_shares(v_queue.name, v_queue.floor, v_most, patient => nth = 1 and pass = 1);
+      v_shares := fairlane.pick_shares(v_queue.name, v_queue.floor, v_most, patient => nth = 1 and v_first);
       exit when v_shares is null;
-      v_turns := fairlane.take_turns(v_shares, v_left, v_now, wait => nth = 1 and pass = 1);
+      v_turns := fairlane.take_turns(v_shares, v_left, v_now, wait => nth = 1 and v_first);
+      -- They were ready when they were looked for, and are not now that they are held.
+      continue when cardinality(v_turns) = 0;
+      v_first := false;
       return query
       with turn as (
         select *, nextval('fairlane.claimed_id_seq') as claim_note
@@ -265,7 +269,8 @@ as $$
                 where second >= counting.now - 60)
 $$;
 
--- Locks the ready shares of a queue that have had least. None is waited for; but when all are held
+-- Locks the ready shares of a queue that have had least; one of them may have ceased to be ready just before.
+-- None is waited for; but when all are held
 -- by others, which is for a moment only, a patient caller waits for the first in line and looks again.
 create or replace function fairlane.pick_shares(
   queue text, floor float8, most int, patient boolean

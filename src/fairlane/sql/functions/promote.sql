@@ -7,6 +7,7 @@ set enable_seqscan = off
 set jit = off
 set enable_hashjoin = off
 set enable_mergejoin = off
+set enable_sort = off           -- in the order of the index: what is sorted is locked beforehand, all of it
 as $$
 #variable_conflict use_column
 declare
@@ -27,6 +28,7 @@ begin
                    select
                      from fairlane.share_lock
                     where share_id = l.share_id
+                      and j.is_scheduled       -- so that nobody's is locked who has nothing due
                       for no key update skip locked) locked
            where j.is_scheduled
              and j.scheduled_for <= v_now

@@ -28,6 +28,7 @@ begin
                    select
                      from fairlane.share_lock
                     where share_id = l.share_id
+                      and j.status = 'running'       -- so that nobody's is locked who has none of these
                       for no key update skip locked) locked
            where w.lease_expires_at <= v_now
               or w.state in ('lost', 'stopped')
@@ -120,6 +121,7 @@ begin
                    select
                      from fairlane.share_lock
                     where share_id = l.share_id
+                      and j.status = 'running'       -- so that nobody's is locked who has none of these
                       for no key update skip locked) locked
            limit park_stuck.most) stuck;
   if v_jobs is null then

@@ -89,6 +89,15 @@ begin
              from fairlane.share_lock
             where share_id = s.id
               for no key update) locked;
+
+  -- A snapshot of before would not show what has changed since. Of a row that was written the server says so
+  -- (40001), of the lock it does not.
+  if current_setting('transaction_isolation') <> 'read committed' then
+    perform
+       from fairlane.share
+      where id in (select share_id from fairlane.lane where id = any (lock_lanes.lanes))
+        for no key update;
+  end if;
 end
 $$;
 
@@ -351,6 +360,7 @@ $$;
 create or replace function fairlane.waiting_for(gates uuid[])
 returns uuid[]
 language plpgsql
+set enable_sort = off           -- in the order of the index: what is sorted is locked beforehand, all of it
 as $$
 #variable_conflict use_column
 declare

@@ -1,6 +1,6 @@
 -- How many jobs each ready lane of these shares may start now. Locks the gates they pass; with
 -- `wait` false, a lane whose gates are not all free to lock stands back (gates are locked in id
--- order once a transaction; a second round may not wait).
+-- order once a transaction; a second round may not wait: fairlane.try_gates).
 create or replace function fairlane.take_turns(
   shares uuid[], slots int, now timestamptz, wait boolean
 )
@@ -160,18 +160,25 @@ $$;
 -- is undone before anybody calls it a deadlock; its worker asks again.
 create or replace function fairlane.try_gates(gates uuid[])
 returns uuid[]
-language sql volatile
+language plpgsql
 set lock_timeout = '100ms'
 as $$
+#variable_conflict use_column
+declare
+  v_had uuid[];
+begin
   select array_agg(g.id)
-    from unnest(try_gates.gates) a (id)
+    into v_had
+    from (select unnest(try_gates.gates) as id order by 1) a
    cross join lateral (
            select id
              from fairlane.gate
             where id >= a.id and id <= a.id
             order by id desc
             limit 1
-              for no key update skip locked) g
+              for no key update skip locked) g;
+  return v_had;
+end
 $$;
 
 -- How many more may start in this minute. A start counts for the 60 seconds after the second it

@@ -46,7 +46,7 @@ create index share_by_tenant    on fairlane.share (tenant_id);
 -- docs/adr/0034-locks-that-are-never-written.md.
 create table fairlane.share_lock (
   share_id uuid primary key
-);
+) with (fillfactor = 10);      -- who locks one writes to its page
 
 create table fairlane.gate (
   id              uuid   primary key,
