@@ -61,7 +61,7 @@ bench-memory: $(STAMP) ## a million jobs through one worker; ARGS=--quick for a 
 bench-peers: .venv-peers/.installed ## Fairlane beside its peers, in one run, in about 25 minutes
 	@.venv-peers/bin/python -m benchmarks.peers peers $(ARGS)
 
-bench-bars: .venv-peers/.installed ## what it is to reach, and whether it does, in about 35 minutes
+bench-bars: .venv-peers/.installed ## what it is to reach, and whether it does, in about 50 minutes
 	@.venv-peers/bin/python -m benchmarks.peers bars $(ARGS)
 
 bench-more: .venv-peers/.installed ## what neither of these measures: backlog, history, tenants, payload, steady

@@ -39,6 +39,7 @@ SCENARIOS = {
     "history": Scenario([OURS], repeat=False, limit=1_800),
     "flat": Scenario([OURS], limit=900),
     "snapshot": Scenario(RIVALS, repeat=False, limit=3_600),
+    "snapshot-none": Scenario(RIVALS, repeat=False, limit=3_600),
     "memory": Scenario([OURS], repeat=False, limit=1_200),
 }
 
@@ -84,7 +85,7 @@ PLANS = {
     "bars": Plan(
         _of(["drain"], [OURS, *FLOORS, *ON_POSTGRESQL])
         | _of(["work", "work-2"], RIVALS)
-        | _of(["drain-2", "noisy", "flat", "memory", "snapshot"], [OURS])
+        | _of(["drain-2", "noisy", "flat", "memory", "snapshot", "snapshot-none"], [OURS])
         | _of(["start"], [OURS, *PEERS]),
         rounds=3,
     ),

@@ -89,6 +89,16 @@ def _bars(results: Results) -> list[Bar]:
             "at the end of an old snapshot over before", 0.70, _own(results, "snapshot", "during")
         ),
         _at_least("a minute after its end over before", 0.95, _own(results, "snapshot", "back")),
+        _at_least(
+            "at the end of an old snapshot over the same minutes without",
+            0.70,
+            _with_over_without(results, "at the end of the hold /s"),
+        ),
+        _at_least(
+            "a minute after its end over the same minute without",
+            0.95,
+            _with_over_without(results, "a minute after /s"),
+        ),
         _at_most("memory of a worker, MB", 120, _own(results, "memory", "most MB")),
         _at_most(
             "its memory in the last tenth over the first", 1.1, _own(results, "memory", "growth")
@@ -135,6 +145,14 @@ def _against_best(results: Results, scenario: str, measure: str, peers: list[str
     choose = max if measure.endswith("/s") else min
     best = choose(found, key=lambda peer: found[peer])
     return _against(results, scenario, measure, best, f" ({best})")
+
+
+def _with_over_without(results: Results, measure: str) -> Found | None:
+    held = results.rounds("snapshot", OURS, measure)
+    free = results.rounds("snapshot-none", OURS, measure)
+    if not held or not free:
+        return None
+    return Found(median(held.values()) / median(free.values()), min(len(held), len(free)))
 
 
 def _two_over_one(results: Results, with_one: str, with_two: str) -> Found | None:

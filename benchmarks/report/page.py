@@ -57,6 +57,7 @@ ALONE = {
     "history": "History",
     "flat": "Small and large",
     "snapshot": "An old snapshot",
+    "snapshot-none": "The same minutes without it",
     "memory": "Memory",
 }
 

@@ -55,6 +55,14 @@ REASONS = {
         "What has died since cannot be cleared away, and some looks still read it", SNAPSHOTS
     ),
     "a minute after its end over before": Reason(
+        "The minutes before are those of a new database; later ones are slower without a snapshot, "
+        "too, and after one vacuum takes its part of the machine",
+        SNAPSHOTS,
+    ),
+    "at the end of an old snapshot over the same minutes without": Reason(
+        "What has died since cannot be cleared away, and some looks still read it", SNAPSHOTS
+    ),
+    "a minute after its end over the same minute without": Reason(
         "Vacuum has to clear what died meanwhile, and takes its part of the machine for it",
         SNAPSHOTS,
     ),

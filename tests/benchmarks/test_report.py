@@ -114,6 +114,24 @@ def test_two_processes_are_held_against_one_with_and_without_work(tmp_path: Path
     assert "- two processes over one, jobs" not in page
 
 
+def test_an_old_snapshot_is_held_against_before_and_against_the_same_minutes_without(
+    tmp_path: Path,
+) -> None:
+    late, after = "at the end of the hold /s", "a minute after /s"
+    held = {late: 14000.0, after: 18000.0, "during": 0.68, "back": 0.87}
+    lines = [
+        line("snapshot", "fairlane", 1, figures=held),
+        line("snapshot-none", "fairlane", 1, figures={late: 17500.0, after: 18200.0}),
+    ]
+    page = report(tmp_path, write(tmp_path / "a.jsonl", lines))
+
+    assert bar(page, "at the end of an old snapshot over before")[2:] == ["0.68", "**no**"]
+    same = bar(page, "at the end of an old snapshot over the same minutes without")
+    assert same[1:] == ["≥ 0.7", "0.80", "yes"]
+    assert bar(page, "a minute after its end over before")[2:] == ["0.87", "**no**"]
+    assert bar(page, "a minute after its end over the same")[1:] == ["≥ 0.95", "0.99", "yes"]
+
+
 def test_what_has_no_spread_is_named(tmp_path: Path) -> None:
     flat = [
         line("flat", "fairlane", nth, figures={"large jobs": 1e6, "flat": ratio})

@@ -6,6 +6,7 @@ snapshot, and after its end. What counts is the end of the hold, when most has p
 
 import asyncio
 import sys
+from contextlib import AsyncExitStack
 
 import asyncpg
 from benchmarks.peers.crew import Crew
@@ -19,6 +20,10 @@ LAST = 4
 
 
 async def measure(stage: Stage) -> dict[str, float]:
+    return await watched(stage, hold=True)
+
+
+async def watched(stage: Stage, *, hold: bool) -> dict[str, float]:
     await stage.side.install(stage.place)
     await stage.side.open(stage.place)
     held = stage.terms.snapshot
@@ -28,11 +33,12 @@ async def measure(stage: Stage) -> dict[str, float]:
         async with loaded(stage):
             await asyncio.sleep(min(5.0, window))
             before = await _windows(stage, crew, "before", window, BEFORE)
-            holder = await asyncpg.connect(stage.place.url)
-            await holder.execute("begin isolation level repeatable read; select 1")
-            during = await _windows(stage, crew, "during", window, round(held / window))
-            await holder.execute("commit")
-            await holder.close()
+            async with AsyncExitStack() as holding:
+                if hold:
+                    holder = await asyncpg.connect(stage.place.url)
+                    holding.push_async_callback(holder.close)
+                    await holder.execute("begin isolation level repeatable read; select 1")
+                during = await _windows(stage, crew, "during", window, round(held / window))
             after = await _windows(stage, crew, "after", window, AFTER)
     usual = sum(before) / len(before)
     late = during[-LAST:]
