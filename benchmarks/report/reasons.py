@@ -55,8 +55,8 @@ REASONS = {
         "What has died since cannot be cleared away, and some looks still read it", SNAPSHOTS
     ),
     "a minute after its end over before": Reason(
-        "The minutes before are those of a new database; later ones are slower without a snapshot, "
-        "too, and after one vacuum takes its part of the machine",
+        "Vacuum has to clear what died meanwhile, and takes its part of the machine for it; and "
+        "the minutes before are the first of a new database, the first of them the fastest",
         SNAPSHOTS,
     ),
     "at the end of an old snapshot over the same minutes without": Reason(
