@@ -69,6 +69,18 @@ async def test_nothing_is_said_of_migrations_that_are_not_there() -> None:
 
 
 # As it was before 0018, as far as a claim of that time can see.
+START_JOBS = """
+create function fairlane.start_jobs(worker uuid, turns fairlane.turn[], now timestamptz)
+returns table (
+  job_id uuid, attempt int, counted int, max_attempts int, tenant_id uuid, tenant text,
+  definition_id uuid, definition_key text, version text, payload jsonb,
+  correlation_id text, timeout_seconds int, started_at timestamptz, revision int,
+  inputs_hash text, reuse boolean, waited real, trace text, last_trace text
+)
+language sql as 'select * from fairlane.nobody()'
+"""
+
+
 PICK_SHARES = """
 create function fairlane.pick_shares(queue text, most int, patient boolean)
 returns uuid[]
@@ -79,10 +91,24 @@ language sql as 'select fairlane.nobody()'
 async def test_a_claim_that_waited_while_claims_were_given_notes_is_told_to_come_again(
     road: "asyncpg.Connection[Any]",
 ) -> None:
-    """It goes on with the code of before, and what it started would be in nobody's books. It was
-    told where it starts jobs; from 0001 on that function was gone, and the worker started over."""
+    """It goes on with the code of before, and what it started would be in nobody's books."""
     for migration in FILES.migrations:
         if migration.name == "0018_held":
+            await road.execute("set check_function_bodies = off")
+            await road.execute(START_JOBS)
+        await road.execute(migration.text)
+
+    with pytest.raises(asyncpg.SerializationError, match="claim again"):
+        await road.fetch("select * from fairlane.start_jobs(gen_random_uuid(), '{}', now())")
+
+
+async def test_a_claim_of_any_version_that_waited_for_the_schema_is_told_to_come_again(
+    road: "asyncpg.Connection[Any]",
+) -> None:
+    """From 0001 on, the function where 0018 tells it is gone: the worker started over, and what it
+    ran came back as lost."""
+    for migration in FILES.migrations:
+        if migration.name == "0020_share_locks":
             await road.execute("set check_function_bodies = off")
             await road.execute(PICK_SHARES)
         await road.execute(migration.text)

@@ -90,13 +90,17 @@ alter type fairlane.turn
   add attribute lane_vtime float8;
 
 -- A claim that waits while this runs goes on with the code of before, and would leave no note of what it starts:
--- nobody would find that again. So it is told to come again, which is an error that passes, where it looks for
--- shares: nobody else calls this, and it has answered the same in every version.
+-- nobody would find that again. So it is told to come again, which is an error that passes.
 do $$
 begin
-  if to_regprocedure('fairlane.pick_shares(text, int, boolean)') is not null then
-    create or replace function fairlane.pick_shares(queue text, most int, patient boolean)
-    returns uuid[]
+  if to_regprocedure('fairlane.start_jobs(uuid, fairlane.turn[], timestamptz)') is not null then
+    create or replace function fairlane.start_jobs(worker uuid, turns fairlane.turn[], now timestamptz)
+    returns table (
+      job_id uuid, attempt int, counted int, max_attempts int, tenant_id uuid, tenant text,
+      definition_id uuid, definition_key text, version text, payload jsonb,
+      correlation_id text, timeout_seconds int, started_at timestamptz, revision int,
+      inputs_hash text, reuse boolean, waited real, trace text, last_trace text
+    )
     language plpgsql
     as $stub$
     begin
